@@ -47,9 +47,9 @@ __device__ static inline float act_value(const fused_act &f, float v)
 
 /* dz = dy times the slope, from what the gradient reads: y or x. */
 template <bool OTHER>
-__device__ static inline float act_slope(const fused_act &f, float at, float dy)
+__device__ static inline float act_slope(const fused_act &f, float x, float dy)
 {
-    return OTHER ? act_call(f.grad, at, dy, f.m) : relu_slope(at, dy, f.m);
+    return OTHER ? act_call(f.grad, x, dy, f.m) : relu_slope(x, dy, f.m);
 }
 
 /* The same from x. */

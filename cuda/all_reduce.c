@@ -109,47 +109,47 @@ static void copy_runs(struct device *dev, const struct bucket_attrs *a, float *x
     for (int i = 0; i < a->nrun; i++) {
         const struct bucket_run *r = &a->run[i];
         int64_t from = r->offset > p.from ? r->offset : p.from;
-        int64_t to = r->offset + r->len < p.to ? r->offset + r->len : p.to;
+        int64_t end = r->offset + r->len < p.to ? r->offset + r->len : p.to;
         float *own = x + from;
 
-        if (from >= to)
+        if (from >= end)
             continue;
         if (r->half && back)
-            cuda_cast(dev, own, DTYPE_F32, half, type, to - from);
+            cuda_cast(dev, own, DTYPE_F32, half, type, end - from);
         else if (r->half)
-            cuda_cast(dev, half, type, own, DTYPE_F32, to - from);
+            cuda_cast(dev, half, type, own, DTYPE_F32, end - from);
         else
             CUDA_CHECK(dev, cudaMemcpyAsync(back ? own : wide, back ? wide : own,
-                                            (size_t)(to - from) * sizeof(float),
+                                            (size_t)(end - from) * sizeof(float),
                                             cudaMemcpyDeviceToDevice, dev->stream));
-        half += r->half ? to - from : 0;
-        wide += r->half ? 0 : to - from;
+        half += r->half ? end - from : 0;
+        wide += r->half ? 0 : end - from;
     }
 }
 
 static void start(struct device *dev, const struct bucket_attrs *a, void *x, int64_t n,
-                  int type, int to)
+                  int type, int rank)
 {
     if (n && a->begin)
-        nccl_start_to(dev, a->group, x, n, type, NCCL_AVG, to);
+        nccl_start_to(dev, a->group, x, n, type, NCCL_AVG, rank);
     else if (n)
         nccl_start(dev, a->group, x, x, n, type, NCCL_AVG);
 }
 
-/* Sends floats [p.from, p.to) to rank `to`. */
+/* Sends floats [p.from, p.to) to rank `stop`. */
 static void start_part(struct device *dev, const struct bucket_attrs *a,
-                       const struct step *s, struct bucket_part p, int to)
+                       const struct step *s, struct bucket_part p, int stop)
 {
     int64_t half = bucket_half(a, p.from), end = bucket_half(a, p.to);
 
     if (!a->run) {
-        start(dev, a, (float *)s->out[0] + p.from, p.to - p.from, NCCL_FP32, to);
+        start(dev, a, (float *)s->out[0] + p.from, p.to - p.from, NCCL_FP32, stop);
         return;
     }
     start(dev, a, (uint16_t *)s->out[1] + half, end - half,
-          nccl_type((enum dtype)a->dtype), to);
-    start(dev, a, wide_part(a, s->out[1]) + (p.from - half),
-          p.to - p.from - (end - half), NCCL_FP32, to);
+          nccl_type((enum dtype)a->dtype), stop);
+    start(dev, a, wide_part(a, s->out[1]) + (p.from - half), p.to - p.from - (end - half),
+          NCCL_FP32, stop);
 }
 
 static const char *bucket_start_claim(struct region *r, struct graph *g, struct node *n,

@@ -66,11 +66,11 @@ static void *async_event_new(struct device *dev)
     return e;
 }
 
-static double async_seconds(struct device *dev, void *from, void *to)
+static double async_seconds(struct device *dev, void *src, void *dst)
 {
     float ms = 0;
 
-    CUDA_CHECK(dev, cudaEventElapsedTime(&ms, from, to));
+    CUDA_CHECK(dev, cudaEventElapsedTime(&ms, src, dst));
     return 1e-3 * (double)ms;
 }
 

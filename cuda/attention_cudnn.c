@@ -206,17 +206,17 @@ static char *part_of(const struct step *s, const struct state *st,
                      enum cudnn_attention_part part)
 {
     bool gradient = s->node->op == &op_window_attention_grad;
-    char *at = s->workspace;
+    char *cursor = s->workspace;
 
     if (part <= CUDNN_ATTENTION_V)
-        at = s->in[0];
+        cursor = s->in[0];
     else if (part == CUDNN_ATTENTION_Y)
-        at = gradient ? s->in[st->y] : s->out[WINDOW_ATTENTION_Y];
+        cursor = gradient ? s->in[st->y] : s->out[WINDOW_ATTENTION_Y];
     else if (part == CUDNN_ATTENTION_DY)
-        at = s->in[WINDOW_ATTENTION_GRAD_DY];
+        cursor = s->in[WINDOW_ATTENTION_GRAD_DY];
     else if (part <= CUDNN_ATTENTION_DV)
-        at = s->out[WINDOW_ATTENTION_GRAD_DQKV];
-    return at + st->at[part];
+        cursor = s->out[WINDOW_ATTENTION_GRAD_DQKV];
+    return cursor + st->at[part];
 }
 
 static void run_plan(struct step *s)

@@ -8,30 +8,30 @@ enum { THREADS = 256 };
 /* Neighboring threads read or write `heads` floats apart; the cache combines their accesses. */
 template <bool BY_HEAD>
 __global__ void __launch_bounds__(THREADS)
-    lse_order(const float *from, float *to, int *lengths, unsigned images, unsigned heads,
+    lse_order(const float *src, float *dst, int *lengths, unsigned images, unsigned heads,
               unsigned tokens)
 {
     unsigned i = blockIdx.x * THREADS + threadIdx.x;
     unsigned token = i % tokens, row = i / tokens, head = row % heads;
-    unsigned at = (row / heads * tokens + token) * heads + head;
+    unsigned pos = (row / heads * tokens + token) * heads + head;
 
     if (lengths && i < images)
         lengths[i] = (int)tokens;
     if (i >= images * heads * tokens)
         return;
     if (BY_HEAD)
-        to[i] = from[at];
+        dst[i] = src[pos];
     else
-        to[at] = from[i];
+        dst[pos] = src[i];
 }
 
 template <bool BY_HEAD>
-static void order(struct device *dev, const struct attention_lse *k, const void *from,
-                  void *to, void *lengths)
+static void order(struct device *dev, const struct attention_lse *k, const void *src,
+                  void *dst, void *lengths)
 {
     unsigned blocks = cuda_blocks(k->images * k->heads * k->tokens, THREADS, 1);
 
-    LAUNCH(dev, lse_order<BY_HEAD>, blocks, THREADS, 0, (const float *)from, (float *)to,
+    LAUNCH(dev, lse_order<BY_HEAD>, blocks, THREADS, 0, (const float *)src, (float *)dst,
            (int *)lengths, (unsigned)k->images, (unsigned)k->heads, (unsigned)k->tokens);
 }
 

@@ -78,7 +78,7 @@ template <class S, class T>
 __device__ static inline void store_result(const attention &k, const unit &u,
                                            const token *query, const float (&row_max)[2],
                                            const float (&sum)[2], mma_rows<S> &y, T *q,
-                                           T *to, float *lse)
+                                           T *dst, float *lse)
 {
     UNROLL_WHOLE
     for (int half = 0; half < 2; half++) {
@@ -95,12 +95,12 @@ __device__ static inline void store_result(const attention &k, const unit &u,
         }
     }
     store_rows<S>(k, query, y, q,
-                  [&](int pixel) { return to + result_at(k, u, pixel); });
+                  [&](int pixel) { return dst + result_at(k, u, pixel); });
 }
 
 template <class S, class T>
 __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
-    attention_forward_mma(const T *qkv, T *to, float *lse, attention k)
+    attention_forward_mma(const T *qkv, T *dst, float *lse, attention k)
 {
     SHARED_BYTES(bytes);
     __shared__ token query[S::TILE], key[S::TILE];
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 3 : 4)
             left);
     }
     if (has_query)
-        store_result<S>(k, u, query, row_max, sum, y, q, to, lse);
+        store_result<S>(k, u, query, row_max, sum, y, q, dst, lse);
 }
 
 template <class S, class T>

@@ -132,10 +132,10 @@ __global__ void __launch_bounds__(MMA_THREADS, S::D > 32 ? 2 : 3)
             store_grads<S>(k, u, key, dk, t.k, dqkv, ATTENTION_K);
         }
         if (pads) {
-            float *to = pads + i * 2 * k.channels + head * k.head;
+            float *dst = pads + i * 2 * k.channels + head * k.head;
 
-            pad_rows<S>(k, key, k.tokens, dk, to);
-            pad_rows<S>(k, key, k.tokens, dv, to + k.channels);
+            pad_rows<S>(k, key, k.tokens, dk, dst);
+            pad_rows<S>(k, key, k.tokens, dv, dst + k.channels);
         }
     }
     if (!sums)

@@ -10,26 +10,26 @@
 /* Loads lse or delta of the lane's two queries, times `factor`; `none` for padding. */
 __device__ static inline void load_query_values(const attention &k, const unit &u,
                                                 const float *x, const token *query,
-                                                float factor, float none, float (&to)[2])
+                                                float factor, float none, float (&dst)[2])
 {
     UNROLL_WHOLE
     for (int half = 0; half < 2; half++) {
         int pixel = query[16 * mma_warp() + mma_row(2 * half)].pixel;
 
-        to[half] = pixel < 0 ? none : factor * x[(u.pixel + pixel) * k.heads + u.head];
+        dst[half] = pixel < 0 ? none : factor * x[(u.pixel + pixel) * k.heads + u.head];
     }
 }
 
 /* Stores the pairs of the warp's rows, rounded; a barrier must follow. */
 template <class S, class T>
-__device__ static inline void store_pairs(const mma_pairs<S> &x, T *to)
+__device__ static inline void store_pairs(const mma_pairs<S> &x, T *dst)
 {
     UNROLL_WHOLE
     for (int n = 0; n < S::TILE / 8; n++)
         UNROLL_WHOLE
         for (int i = 0; i < 4; i += 2)
-            *reinterpret_cast<uint32_t *>(to + (16 * mma_warp() + mma_row(i)) * S::PAIRS +
-                                          8 * n + mma_column(0)) =
+            *reinterpret_cast<uint32_t *>(
+                dst + (16 * mma_warp() + mma_row(i)) * S::PAIRS + 8 * n + mma_column(0)) =
                 mma_pack(T{}, x[n][i], x[n][i + 1]);
 }
 
@@ -67,14 +67,14 @@ __device__ static inline void pairs_of(const attention &k, const unit &u,
     for (int n = 0; n < S::TILE / 8; n++)
         UNROLL_WHOLE
         for (int i = 0; i < 4; i += 2) {
-            int at = row + 4 * i, j = 8 * n + mma_column(0);
-            float m[] = {dropout_factor<S>(t.keep, at, j, factor),
-                         dropout_factor<S>(t.keep, at, j + 1, factor)};
+            int pos = row + 4 * i, j = 8 * n + mma_column(0);
+            float m[] = {dropout_factor<S>(t.keep, pos, j, factor),
+                         dropout_factor<S>(t.keep, pos, j + 1, factor)};
 
             da[n][i] *= m[0];
             da[n][i + 1] *= m[1];
             if (KEEP)
-                *reinterpret_cast<uint32_t *>(t.weights + at * S::PAIRS + j) =
+                *reinterpret_cast<uint32_t *>(t.weights + pos * S::PAIRS + j) =
                     mma_pack(T{}, p[n][i] * m[0], p[n][i + 1] * m[1]);
         }
 }

@@ -83,7 +83,7 @@ __device__ static inline void finish_rows(const attention &k, const unit &u,
 /* Sums d over the tile's padded tokens, one number per feature; called by all threads. */
 template <class S>
 __device__ static inline void pad_rows(const attention &k, const token *key, int left,
-                                       const mma_rows<S> &d, float *to)
+                                       const mma_rows<S> &d, float *dst)
 {
     __shared__ float sums[MMA_WARPS][S::D];
     int first = 16 * mma_warp(), feature = (int)threadIdx.x;
@@ -109,8 +109,8 @@ __device__ static inline void pad_rows(const attention &k, const token *key, int
         }
     __syncthreads();
     if (feature < k.head)
-        to[feature] = (sums[0][feature] + sums[1][feature]) +
-                      (sums[2][feature] + sums[3][feature]);
+        dst[feature] =
+            (sums[0][feature] + sums[1][feature]) + (sums[2][feature] + sums[3][feature]);
 }
 
 #endif

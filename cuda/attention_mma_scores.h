@@ -44,10 +44,10 @@ __device__ static inline void mul_rows(mma_rows<S> &sum, F pairs, const T *v, in
 /* ---- scores ---- */
 
 /* Copies a head's column of the table to shared memory; a barrier must follow. */
-__device__ static inline void load_table(const attention &k, int head, float *to)
+__device__ static inline void load_table(const attention &k, int head, float *dst)
 {
     for (int i = (int)threadIdx.x; k.table && i < k.offsets; i += MMA_THREADS)
-        to[i] = k.table[(int64_t)i * k.heads + head];
+        dst[i] = k.table[(int64_t)i * k.heads + head];
 }
 
 /*
@@ -78,14 +78,14 @@ __device__ static inline void scores_of(const attention &k, const unit &u,
                 s[n][i] *= inverse_norm[i / 2] * key[8 * n + mma_column(i)].inverse_norm;
     }
     if (k.table) {
-        const float *at[] = {table + query[row].code + k.center,
-                             table + query[row + 8].code + k.center};
+        const float *ptr[] = {table + query[row].code + k.center,
+                              table + query[row + 8].code + k.center};
 
         UNROLL_WHOLE
         for (int n = 0; n < S::TILE / 8; n++)
             UNROLL_WHOLE
             for (int i = 0; i < 4; i++)
-                s[n][i] += LOG2_E * at[i / 2][-key[8 * n + mma_column(i)].code];
+                s[n][i] += LOG2_E * ptr[i / 2][-key[8 * n + mma_column(i)].code];
     }
     if (window_grid_divided(&k.grid, u.window)) {
         int region[] = {query[row].region, query[row + 8].region};

@@ -23,7 +23,7 @@ template <class S, class T> struct tile_part {
  * last. The loads of several tiles are issued before the first is stored. */
 template <class S, class T>
 __device__ static inline void load_part(const attention &k, const features<T> &f,
-                                        const token *tokens, tile_part<S, T> &to)
+                                        const token *tokens, tile_part<S, T> &dst)
 {
     using P = tile_part<S, T>;
 
@@ -32,9 +32,9 @@ __device__ static inline void load_part(const attention &k, const features<T> &f
         int e = (int)threadIdx.x + c * MMA_THREADS, d = e % P::PACKS * P::N;
         int pixel = tokens[e / P::PACKS].pixel;
 
-        to.v[c] = {};
+        dst.v[c] = {};
         if (pixel >= 0 && d < k.head)
-            to.v[c] = words_load<P::N>(f.x + pixel * f.step + d);
+            dst.v[c] = words_load<P::N>(f.x + pixel * f.step + d);
     }
 }
 
@@ -42,7 +42,7 @@ __device__ static inline void load_part(const attention &k, const features<T> &f
 template <class S, class T>
 __device__ static inline void store_part(const attention &k, const features<T> &f,
                                          const token *tokens, int first,
-                                         const tile_part<S, T> &part, T *to)
+                                         const tile_part<S, T> &part, T *dst)
 {
     using P = tile_part<S, T>;
 
@@ -50,7 +50,7 @@ __device__ static inline void store_part(const attention &k, const features<T> &
     for (int c = 0; c < P::COUNT; c++) {
         int e = (int)threadIdx.x + c * MMA_THREADS;
 
-        words_store(to + e / P::PACKS * S::STRIDE + e % P::PACKS * P::N, part.v[c]);
+        words_store(dst + e / P::PACKS * S::STRIDE + e % P::PACKS * P::N, part.v[c]);
     }
     if (!f.pad)
         return;
@@ -59,7 +59,7 @@ __device__ static inline void store_part(const attention &k, const features<T> &
 
         if (tokens[row].pixel < 0 && first + row < k.tokens && d < k.head)
             for (int i = 0; i < P::N; i++)
-                to[row * S::STRIDE + d + i] = from_float<T>(f.pad[d + i]);
+                dst[row * S::STRIDE + d + i] = from_float<T>(f.pad[d + i]);
     }
 }
 
@@ -116,7 +116,7 @@ __device__ static inline void draw_masks(const attention &k, const unit &u,
 /* Stores the warp's rows, through its rows of `tile`, at at(pixel). */
 template <class S, class T, class F>
 __device__ static inline void store_rows(const attention &k, const token *tokens,
-                                         const mma_rows<S> &x, T *tile, F at)
+                                         const mma_rows<S> &x, T *tile, F address)
 {
     constexpr int N = vec<T>::N, PACKS = S::D / N;
     int first = 16 * mma_warp();
@@ -135,7 +135,7 @@ __device__ static inline void store_rows(const attention &k, const token *tokens
         int row = first + e / PACKS, d = e % PACKS * N, pixel = tokens[row].pixel;
 
         if (pixel >= 0 && d < k.head)
-            vec_store(at(pixel) + d, vec_load(tile + row * S::STRIDE + d));
+            vec_store(address(pixel) + d, vec_load(tile + row * S::STRIDE + d));
     }
 }
 

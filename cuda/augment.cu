@@ -119,7 +119,7 @@ __device__ static inline void erase_rect(const struct erase_levels *levels, int 
 {
     for (int64_t i = threadIdx.x; i < (int64_t)b->w * b->h; i += BLOCK) {
         int row = (int)(i / b->w), col = (int)(i % b->w);
-        int64_t at = ((int64_t)(b->y + row) * d.w + b->x + col) * d.c;
+        int64_t pos = ((int64_t)(b->y + row) * d.w + b->x + col) * d.c;
 
         for (int c = 0; c < d.c; c++) {
             uint64_t draw = 0;
@@ -129,7 +129,7 @@ __device__ static inline void erase_rect(const struct erase_levels *levels, int 
 
             struct philox r = erase_noise(k, which, draw);
 
-            y[at + c] = erase_value(levels, mode, &r, 3 * col + c);
+            y[pos + c] = erase_value(levels, mode, &r, 3 * col + c);
         }
     }
 }

@@ -29,9 +29,9 @@ __global__ void __launch_bounds__(POOL_THREADS)
         return;
     for (int h = rows.first; h < rows.end; h++)
         for (int w = columns.first; w < columns.end; w++) {
-            int64_t at = ((int64_t)s.image * p.in_h + h) * p.in_w + w;
+            int64_t pos = ((int64_t)s.image * p.in_h + h) * p.in_w + w;
 
-            a = pack_load<N>(x + (at * p.packs + s.pack) * N);
+            a = pack_load<N>(x + (pos * p.packs + s.pack) * N);
             for (int k = 0; k < N; k++)
                 sum[k] += a.get(k);
         }
@@ -39,9 +39,9 @@ __global__ void __launch_bounds__(POOL_THREADS)
     for (int k = 0; k < N; k++)
         a.set(k, sum[k] * share);
 
-    int64_t at = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
+    int64_t pos = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
 
-    pack_store<T, N>(y + (at * p.packs + s.pack) * N, a);
+    pack_store<T, N>(y + (pos * p.packs + s.pack) * N, a);
 }
 
 /* S: the stride, or 0 if it is known only at run time. */
@@ -60,21 +60,21 @@ __global__ void __launch_bounds__(POOL_THREADS)
         return;
     for (int h = rows.first; h < rows.end; h++)
         for (int w = columns.first; w < columns.end; w++) {
-            int64_t at = ((int64_t)s.image * p.out_h + h) * p.out_w + w;
+            int64_t pos = ((int64_t)s.image * p.out_h + h) * p.out_w + w;
             span high = span_under(h, p.in_h, p.kernel, stride, p.pad);
             span wide = span_under(w, p.in_w, p.kernel, stride, p.pad);
             float share = 1 / (float)((high.end - high.first) * (wide.end - wide.first));
 
-            a = pack_load<N>(dy + (at * p.packs + s.pack) * N);
+            a = pack_load<N>(dy + (pos * p.packs + s.pack) * N);
             for (int k = 0; k < N; k++)
                 sum[k] += a.get(k) * share;
         }
     for (int k = 0; k < N; k++)
         a.set(k, sum[k]);
 
-    int64_t at = ((int64_t)s.image * p.in_h + s.h) * p.in_w + s.w;
+    int64_t pos = ((int64_t)s.image * p.in_h + s.h) * p.in_w + s.w;
 
-    pack_store<T, N>(dx + (at * p.packs + s.pack) * N, a);
+    pack_store<T, N>(dx + (pos * p.packs + s.pack) * N, a);
 }
 
 static const char *avgpool_claim(struct region *r, struct graph *, struct node *n,
@@ -111,14 +111,14 @@ static avgpool avgpool_of(const struct pool2d_attrs *a, const struct tensor *x,
 static void avgpool_run(struct step *s, struct device *dev)
 {
     bool grad = s->node->op == &op_avgpool2d_grad;
-    const struct tensor *from = s->in_tensor[0], *to = s->out_tensor[0];
-    avgpool p = avgpool_of((const struct pool2d_attrs *)s->node->attrs, grad ? to : from,
-                           grad ? from : to);
+    const struct tensor *from = s->in_tensor[0], *dst = s->out_tensor[0];
+    avgpool p = avgpool_of((const struct pool2d_attrs *)s->node->attrs, grad ? dst : from,
+                           grad ? from : dst);
 
-    WITH_DTYPE(to->dtype, T, WITH_PACK(T, to->dim[1], N, {
+    WITH_DTYPE(dst->dtype, T, WITH_PACK(T, dst->dim[1], N, {
                    p.packs /= N;
-                   p.blocks = spot_blocks(p.packs, (int)to->dim[2], (int)to->dim[3]);
-                   unsigned grid = p.blocks * (unsigned)to->dim[0];
+                   p.blocks = spot_blocks(p.packs, (int)dst->dim[2], (int)dst->dim[3]);
+                   unsigned grid = p.blocks * (unsigned)dst->dim[0];
 
                    if (grad)
                        WITH_STRIDE(p.stride, S,

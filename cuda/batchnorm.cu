@@ -31,7 +31,7 @@ static partial partial_of(void *workspace, int64_t channels, int chunks)
 
 template <class T, int N>
 __global__ void __launch_bounds__(TILE_THREADS, STATS_BLOCKS)
-    batchnorm_stats(const T *x, partial to, tile t, int chunks)
+    batchnorm_stats(const T *x, partial dst, tile t, int chunks)
 {
     enum { UNROLL = 4 };
     __shared__ __align__(16) float shared[TILE_THREADS * N], common[TILE_THREADS * N];
@@ -42,18 +42,18 @@ __global__ void __launch_bounds__(TILE_THREADS, STATS_BLOCKS)
     float n = 0;
 
     if (p.on && row < t.rows) {
-        const T *at = x + row * t.channels + p.channel;
+        const T *ptr = x + row * t.channels + p.channel;
         int64_t jump = step * t.channels, left = (t.rows - row + step - 1) / step;
-        pack<T, N> first = pack_load<N>(at);
+        pack<T, N> first = pack_load<N>(ptr);
 
         n = (float)left;
         for (int i = 0; i < N; i++)
             k[i] = first.get(i);
-        for (; left >= UNROLL; left -= UNROLL, at += UNROLL * jump) {
+        for (; left >= UNROLL; left -= UNROLL, ptr += UNROLL * jump) {
             pack<T, N> a[UNROLL];
 
             for (int u = 0; u < UNROLL; u++)
-                a[u] = pack_load<N>(at + u * jump);
+                a[u] = pack_load<N>(ptr + u * jump);
             for (int u = 0; u < UNROLL; u++)
                 for (int i = 0; i < N; i++) {
                     float d = a[u].get(i) - k[i];
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(TILE_THREADS, STATS_BLOCKS)
                     squares[i] += d * d;
                 }
         }
-        for (; left > 0; left--, at += jump) {
-            pack<T, N> a = pack_load<N>(at);
+        for (; left > 0; left--, ptr += jump) {
+            pack<T, N> a = pack_load<N>(ptr);
 
             for (int i = 0; i < N; i++) {
                 float d = a.get(i) - k[i];
@@ -91,9 +91,9 @@ __global__ void __launch_bounds__(TILE_THREADS, STATS_BLOCKS)
     if ((int)threadIdx.x < t.wide * N && c < t.channels) {
         int64_t o = (int64_t)chunk * t.channels + c;
 
-        to.k[o] = common[threadIdx.x];
-        to.sum[o] = s;
-        to.squares[o] = q;
+        dst.k[o] = common[threadIdx.x];
+        dst.sum[o] = s;
+        dst.squares[o] = q;
     }
 }
 

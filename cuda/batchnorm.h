@@ -57,7 +57,7 @@ template <int N> struct masked {
     int64_t end = 0;
 
     /* Updates them for this row of `channels` from `channel` on; a thread's rows must rise. */
-    __device__ void at(const channel_mask &m, int64_t row, int channels, int channel)
+    __device__ void advance(const channel_mask &m, int64_t row, int channels, int channel)
     {
         uint64_t seed, micro, first;
 

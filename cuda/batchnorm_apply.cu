@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
     int block = (int)(gridDim.x - 1 - blockIdx.x);
     place p = place_of<N>(t, block % t.tiles);
     int64_t row = (int64_t)(block / t.tiles) * t.high * APPLY_EACH + p.row;
-    int64_t at = row * t.channels + p.channel, jump = (int64_t)t.high * t.channels;
+    int64_t pos = row * t.channels + p.channel, jump = (int64_t)t.high * t.channels;
     float scale[N], shift[N], r_scale[N], r_shift[N];
     masked<N> mask;
 
@@ -79,15 +79,16 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
         UNROLL_WHOLE
         for (int u = 0; u < UNROLL; u++)
             if (row + (int64_t)(e + u) * t.high < t.rows) {
-                a[u] = pack_load<N>(x + at + (e + u) * jump);
+                a[u] = pack_load<N>(x + pos + (e + u) * jump);
                 if (RESIDUAL != RESIDUAL_NONE)
-                    b[u] = pack_load<N>(r + at + (e + u) * jump);
+                    b[u] = pack_load<N>(r + pos + (e + u) * jump);
             }
         UNROLL_WHOLE
         for (int u = 0; u < UNROLL; u++)
             if (row + (int64_t)(e + u) * t.high < t.rows) {
                 if (RESIDUAL == RESIDUAL_DROPPED)
-                    mask.at(m, row + (int64_t)(e + u) * t.high, t.channels, p.channel);
+                    mask.advance(m, row + (int64_t)(e + u) * t.high, t.channels,
+                                 p.channel);
                 UNROLL_WHOLE
                 for (int i = 0; i < N; i++) {
                     float v = batchnorm_value(a[u].get(i), scale[i], shift[i]);
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
                         v += batchnorm_value(b[u].get(i), r_scale[i], r_shift[i]);
                     a[u].set(i, act_value<OTHER>(act, v));
                 }
-                pack_store<T, N>(y + at + (e + u) * jump, a[u]);
+                pack_store<T, N>(y + pos + (e + u) * jump, a[u]);
             }
     }
 }

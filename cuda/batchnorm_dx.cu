@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
     int block = (int)(gridDim.x - 1 - blockIdx.x);
     place p = place_of<N>(t, block % t.tiles);
     int64_t row = (int64_t)(block / t.tiles) * t.high * GRAD_APPLY_EACH + p.row;
-    int64_t at = row * t.channels + p.channel, jump = (int64_t)t.high * t.channels;
+    int64_t pos = row * t.channels + p.channel, jump = (int64_t)t.high * t.channels;
     float a[N], b[N], c[N], scale[N], shift[N];
     masked<N> drop;
 
@@ -57,13 +57,14 @@ __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
 
         for (int u = 0; u < UNROLL; u++)
             if (row + (int64_t)(e + u) * t.high < t.rows) {
-                v[u] = pack_load<N>(x + at + (e + u) * jump);
-                dz[u] = pack_load<N>(g + at + (e + u) * jump);
+                v[u] = pack_load<N>(x + pos + (e + u) * jump);
+                dz[u] = pack_load<N>(g + pos + (e + u) * jump);
             }
         for (int u = 0; u < UNROLL; u++)
             if (row + (int64_t)(e + u) * t.high < t.rows) {
                 if (MASKED == MASKED_DROP)
-                    drop.at(m, row + (int64_t)(e + u) * t.high, t.channels, p.channel);
+                    drop.advance(m, row + (int64_t)(e + u) * t.high, t.channels,
+                                 p.channel);
                 for (int i = 0; i < N; i++) {
                     float w = v[u].get(i), z = dz[u].get(i);
 
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
                             act, batchnorm_value(w, scale[i], shift[i]), z);
                     v[u].set(i, z * a[i] + (w * b[i] + c[i]));
                 }
-                pack_store<T, N>(dx + at + (e + u) * jump, v[u]);
+                pack_store<T, N>(dx + pos + (e + u) * jump, v[u]);
             }
     }
 }

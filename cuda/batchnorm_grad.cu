@@ -55,7 +55,7 @@ struct grad_partial {
 
 template <class T, int N, int FLAGS>
 __global__ void __launch_bounds__(TILE_THREADS, 2)
-    batchnorm_grad_stats(grad_args<T> a, grad_partial to, tile t, int chunks, int any)
+    batchnorm_grad_stats(grad_args<T> a, grad_partial dst, tile t, int chunks, int any)
 {
     const int flags = FLAGS == ANY ? any : FLAGS, mask = flags & MASK;
     constexpr bool WHOLE = FLAGS != ANY, TIGHT = (FLAGS & SUM) && (FLAGS & DROP);
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
     masked<N> drop;
 
     if (p.on && row < t.rows) {
-        int64_t at = row * t.channels + p.channel, jump = step * t.channels;
+        int64_t pos = row * t.channels + p.channel, jump = step * t.channels;
         int64_t left = (t.rows - row + step - 1) / step;
 
         table_load<N>(a.mean + p.channel, mean);
@@ -84,18 +84,18 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
             UNROLL_WHOLE
             for (int u = 0; u < UNROLL; u++)
                 if (u < left) {
-                    x[u] = pack_load<N>(a.x + at + u * jump);
-                    g[u] = pack_load<N>(a.g + at + u * jump);
+                    x[u] = pack_load<N>(a.x + pos + u * jump);
+                    g[u] = pack_load<N>(a.g + pos + u * jump);
                     if (flags & SUM)
-                        g2[u] = pack_load<N>(a.g2 + at + u * jump);
+                        g2[u] = pack_load<N>(a.g2 + pos + u * jump);
                     if (mask == MASK_Y)
-                        y[u] = pack_load<N>(a.y + at + u * jump);
+                        y[u] = pack_load<N>(a.y + pos + u * jump);
                 }
             UNROLL_WHOLE
             for (int u = 0; u < UNROLL; u++)
                 if (u < left) {
                     if (flags & DROP)
-                        drop.at(a.mask, row + u * step, t.channels, p.channel);
+                        drop.advance(a.mask, row + u * step, t.channels, p.channel);
                     UNROLL_WHOLE
                     for (int i = 0; i < N; i++) {
                         float dz = g[u].get(i), v = x[u].get(i);
@@ -121,11 +121,11 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
                         dot[i] += dz * (v - mean[i]);
                     }
                     if (flags & STORE)
-                        pack_store<T, N>(a.dz + at + u * jump, g[u]);
+                        pack_store<T, N>(a.dz + pos + u * jump, g[u]);
                 }
             left -= UNROLL;
             row += UNROLL * step;
-            at += UNROLL * jump;
+            pos += UNROLL * jump;
         }
     }
 
@@ -133,8 +133,8 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
     int c = p.tile * t.wide * N + (int)threadIdx.x;
 
     if ((int)threadIdx.x < t.wide * N && c < t.channels) {
-        to.sum[(int64_t)chunk * t.channels + c] = s;
-        to.dot[(int64_t)chunk * t.channels + c] = d;
+        dst.sum[(int64_t)chunk * t.channels + c] = s;
+        dst.dot[(int64_t)chunk * t.channels + c] = d;
     }
 }
 
@@ -438,14 +438,14 @@ static void grad_stats_describe(const struct step *s, struct strbuf *text)
 
 template <class T, int N>
 static void grad_stats_launch(const struct step *s, struct device *dev,
-                              const grad_state *st, grad_partial to)
+                              const grad_state *st, grad_partial dst)
 {
     grad_args<T> a = args_of<T>(s, st);
     unsigned grid = (unsigned)(st->t.tiles * st->chunks);
 
 #define CASE(which)                                                                      \
     case which:                                                                          \
-        LAUNCH(dev, (batchnorm_grad_stats<T, N, which>), grid, TILE_THREADS, 0, a, to,   \
+        LAUNCH(dev, (batchnorm_grad_stats<T, N, which>), grid, TILE_THREADS, 0, a, dst,  \
                st->t, st->chunks, st->flags);                                            \
         return;
 
@@ -455,7 +455,7 @@ static void grad_stats_launch(const struct step *s, struct device *dev,
         }
     }
 #undef CASE
-    LAUNCH(dev, (batchnorm_grad_stats<T, N, ANY>), grid, TILE_THREADS, 0, a, to, st->t,
+    LAUNCH(dev, (batchnorm_grad_stats<T, N, ANY>), grid, TILE_THREADS, 0, a, dst, st->t,
            st->chunks, st->flags);
 }
 

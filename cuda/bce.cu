@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 }
 
 __global__ void __launch_bounds__(LAST_BLOCK)
-    bce_mean(const double *loss, bce_targets t, float *to)
+    bce_mean(const double *loss, bce_targets t, float *dst)
 {
     __shared__ double shared[LAST_BLOCK / 32];
     double sum = 0, n = 0;
@@ -108,13 +108,13 @@ __global__ void __launch_bounds__(LAST_BLOCK)
     sum = block_sum<LAST_BLOCK>(sum, shared);
     n = block_sum<LAST_BLOCK>(n, shared) * (t.sum_classes ? 1 : (double)t.classes);
     if (threadIdx.x == 0)
-        *to = n > 0 ? (float)(sum / n) : 0;
+        *dst = n > 0 ? (float)(sum / n) : 0;
 }
 
 /* Each block counts the valid samples itself. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    bce_gradient(const float *logits, bce_targets t, const float *dloss, float *to)
+    bce_gradient(const float *logits, bce_targets t, const float *dloss, float *dst)
 {
     __shared__ int shared_count[ROWS_BLOCK / 32];
     int n = 0;
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         mixed m = mixed_of(t, i);
 
         row_map<THREADS, N>(
-            logits + i * t.classes, to + i * t.classes, t.classes,
+            logits + i * t.classes, dst + i * t.classes, t.classes,
             [&](int64_t k, float z) {
                 float target = bce_target(&t.rule, k, m.own, m.partner, m.lam);
 

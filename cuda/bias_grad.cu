@@ -112,17 +112,17 @@ __global__ void __launch_bounds__(TILE_THREADS)
     place p = place_of<N>(t, (int)blockIdx.x % t.tiles);
     int64_t row = (int64_t)chunk * t.high + p.row, step = (int64_t)chunks * t.high;
     int64_t left = p.on && row < t.rows ? (t.rows - row + step - 1) / step : 0;
-    int64_t at = row * t.channels + p.channel, jump = step * t.channels;
+    int64_t pos = row * t.channels + p.channel, jump = step * t.channels;
     float sum[N] = {};
 
-    for (; left > 0; left -= UNROLL, at += UNROLL * jump) {
+    for (; left > 0; left -= UNROLL, pos += UNROLL * jump) {
         pack<T, N> a[UNROLL], b[UNROLL];
 
         for (int u = 0; u < UNROLL; u++)
             if (u < left) {
-                a[u] = pack_load<N>(dy + at + u * jump);
+                a[u] = pack_load<N>(dy + pos + u * jump);
                 if (DOT)
-                    b[u] = pack_load<N>(x + at + u * jump);
+                    b[u] = pack_load<N>(x + pos + u * jump);
             }
         for (int u = 0; u < UNROLL; u++)
             for (int i = 0; i < N && u < left; i++)

@@ -18,22 +18,22 @@ enum { BLOCK = 256, EACH = 8 };
 /* Loads EACH elements from 16-byte aligned memory as floats. */
 template <class T> HOST_DEVICE static inline void load_each(const T *p, float *v)
 {
-    for (int at = 0; at < EACH; at += vec<T>::N) {
-        vec<T> a = vec_load(p + at);
+    for (int pos = 0; pos < EACH; pos += vec<T>::N) {
+        vec<T> a = vec_load(p + pos);
 
         for (int k = 0; k < vec<T>::N; k++)
-            v[at + k] = a.get(k);
+            v[pos + k] = a.get(k);
     }
 }
 
 template <class T> HOST_DEVICE static inline void store_each(T *p, const float *v)
 {
-    for (int at = 0; at < EACH; at += vec<T>::N) {
+    for (int pos = 0; pos < EACH; pos += vec<T>::N) {
         vec<T> a;
 
         for (int k = 0; k < vec<T>::N; k++)
-            a.set(k, v[at + k]);
-        vec_store(p + at, a);
+            a.set(k, v[pos + k]);
+        vec_store(p + pos, a);
     }
 }
 

@@ -32,12 +32,12 @@ struct alignas(16) unit16 {
  */
 template <class U>
 __global__ void __launch_bounds__(BLOCK)
-    copy_runs(const U *from, int64_t from_row, U *to, int64_t to_row, int len, int wide,
+    copy_runs(const U *src, int64_t from_row, U *dst, int64_t to_row, int len, int wide,
               unsigned columns, int64_t rows)
 {
     int high = BLOCK / wide, row = (int)threadIdx.x / wide;
     int first = (int)(blockIdx.x % columns) * wide + (int)threadIdx.x % wide;
-    int64_t at = (int64_t)(blockIdx.x / columns) * high * ROUNDS + row;
+    int64_t pos = (int64_t)(blockIdx.x / columns) * high * ROUNDS + row;
 
     if (row >= high)
         return;
@@ -45,11 +45,11 @@ __global__ void __launch_bounds__(BLOCK)
         U v[ROUNDS] = {};
 
         for (int u = 0; u < ROUNDS; u++)
-            if (at + u * high < rows)
-                v[u] = from[(at + u * high) * from_row + c];
+            if (pos + u * high < rows)
+                v[u] = src[(pos + u * high) * from_row + c];
         for (int u = 0; u < ROUNDS; u++)
-            if (at + u * high < rows)
-                to[(at + u * high) * to_row + c] = v[u];
+            if (pos + u * high < rows)
+                dst[(pos + u * high) * to_row + c] = v[u];
     }
 }
 
@@ -59,23 +59,23 @@ struct run_rows {
 };
 
 template <class U>
-static void copy_as(struct device *dev, const char *from, int64_t from_row, char *to,
+static void copy_as(struct device *dev, const char *src, int64_t from_row, char *dst,
                     int64_t to_row, int64_t len, int64_t rows)
 {
     int units = (int)len, wide = units < BLOCK ? units : (int)BLOCK;
     unsigned columns = cuda_blocks(units, BLOCK, 4), blocks;
 
     blocks = cuda_blocks(rows, BLOCK / wide, ROUNDS);
-    LAUNCH(dev, copy_runs<U>, blocks * columns, BLOCK, 0, (const U *)from, from_row,
-           (U *)to, to_row, units, wide, columns, rows);
+    LAUNCH(dev, copy_runs<U>, blocks * columns, BLOCK, 0, (const U *)src, from_row,
+           (U *)dst, to_row, units, wide, columns, rows);
 }
 
 /* Lengths in elements of `size` bytes. */
-static void copy(struct device *dev, const void *from, run_rows src, void *to,
+static void copy(struct device *dev, const void *from, run_rows src, void *out,
                  run_rows dst, int64_t len, int64_t rows, int64_t size)
 {
     const char *x = (const char *)from + src.first * size;
-    char *y = (char *)to + dst.first * size;
+    char *y = (char *)out + dst.first * size;
     int64_t each = 16 / size, all = src.row | src.first | dst.row | dst.first | len;
 
     if (all % each == 0)

@@ -47,13 +47,13 @@ static void corn_run(struct step *s, struct device *dev)
     const float *z = (const float *)s->in[CORN_LOGITS];
     int64_t samples = t->dim[0], classes = t->dim[1] + 1;
     unsigned blocks = (unsigned)((samples + CORN_BLOCK - 1) / CORN_BLOCK);
-    float *to = (float *)s->out[0];
+    float *dst = (float *)s->out[0];
 
     if (s->node->op == &op_corn)
-        LAUNCH(dev, corn_rows, blocks, CORN_BLOCK, 0, z, samples, classes, to);
+        LAUNCH(dev, corn_rows, blocks, CORN_BLOCK, 0, z, samples, classes, dst);
     else
         LAUNCH(dev, corn_row_grads, blocks, CORN_BLOCK, 0, z,
-               (const float *)s->in[CORN_GRAD_DY], samples, classes, to);
+               (const float *)s->in[CORN_GRAD_DY], samples, classes, dst);
 }
 
 extern const struct kernel cuda_corn = {

@@ -116,19 +116,19 @@ __global__ void __launch_bounds__(BLOCK)
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     int unit = (int)blockIdx.x * 32 + lane, first = (int)blockIdx.y * HEADS;
     int heads = k.heads - first < HEADS ? k.heads - first : HEADS;
-    int from = (int)blockIdx.z * k.each, to = from + k.each;
+    int from = (int)blockIdx.z * k.each, end = from + k.each;
     float sum[SUMS] = {};
 
     w.w2 += (int64_t)first * HIDDEN;
-    for (int row = from + warp; row < to && row < k.rows; row += WARPS) {
-        int64_t at = (int64_t)row * k.heads + first + lane;
+    for (int row = from + warp; row < end && row < k.rows; row += WARPS) {
+        int64_t pos = (int64_t)row * k.heads + first + lane;
 
         __syncwarp(); /* wait until the previous row has been read */
         if (lane == 0)
             cpb_coordinates(&a, row, c[warp]);
         if (lane < heads) /* 16 sigmoid' = table (1 - table / 16) */
             dz[warp][lane] =
-                w.dtable[at] * (a.raw ? 1 : w.table[at] * (1 - w.table[at] / SCALE));
+                w.dtable[pos] * (a.raw ? 1 : w.table[pos] * (1 - w.table[pos] / SCALE));
         __syncwarp();
         row_grad(w, c[warp], unit, dz[warp], heads, sum);
     }

@@ -166,7 +166,7 @@ __device__ static inline float sample_weight(const targets &t, const terms<W> &o
 
 template <bool W>
 __global__ void __launch_bounds__(LAST_BLOCK)
-    mean_loss(const double *loss, targets t, terms<W> of, float *to)
+    mean_loss(const double *loss, targets t, terms<W> of, float *dst)
 {
     __shared__ double shared[LAST_BLOCK / 32];
     double sum = 0, n = 0;
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(LAST_BLOCK)
     sum = block_sum<LAST_BLOCK>(sum, shared);
     n = block_sum<LAST_BLOCK>(n, shared);
     if (threadIdx.x == 0)
-        *to = n > 0 ? (float)(sum / n) : sum == sum ? 0 : (float)NAN;
+        *dst = n > 0 ? (float)(sum / n) : sum == sum ? 0 : (float)NAN;
 }
 
 /* dz = (softmax(z') sum of the weighted targets - w target) dloss / weights of the labels;
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(LAST_BLOCK)
 template <int THREADS, int N, bool W>
 __global__ void __launch_bounds__(ROWS_BLOCK)
     loss_gradient(const float *logits, targets t, terms<W> of, const float *dloss,
-                  float *to)
+                  float *dst)
 {
     __shared__ float shared[ROWS_BLOCK / 32];
     __shared__ double shared_count[ROWS_BLOCK / 32];
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 
     for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
         const float *z = logits + i * t.classes;
-        float *dz = to + i * t.classes;
+        float *dz = dst + i * t.classes;
         row_sums r = sums_of<THREADS, N>(z, t.classes, of, shared);
         int own = t.label[i], partner = t.lam ? t.label[t.samples - 1 - i] : own;
         float lam = t.lam ? t.lam[i] : 1;

@@ -75,14 +75,14 @@ static unsigned image_blocks(const image_dims &p)
 }
 
 /* Copies n floats; both arrays are aligned to 16 bytes. */
-__device__ static inline void copy_floats(const float *from, float *to, int n)
+__device__ static inline void copy_floats(const float *src, float *dst, int n)
 {
     int whole = n / 4 * 4, t = (int)threadIdx.x;
 
     for (int i = t * 4; i < whole; i += PIXELS * 4)
-        vec_store(to + i, vec_load(from + i));
+        vec_store(dst + i, vec_load(src + i));
     for (int i = whole + t; i < n; i += PIXELS)
-        to[i] = from[i];
+        dst[i] = src[i];
 }
 
 /* Returns the position of logit i of a block in shared memory. */
@@ -93,23 +93,23 @@ __device__ static inline int with_gaps(const image_dims &p, int i)
 
 /* Copies n floats of whole pixels to shared memory, N of a pixel at a time. */
 template <int N>
-__device__ static inline void copy_in(const image_dims &p, const float *from, float *to,
+__device__ static inline void copy_in(const image_dims &p, const float *src, float *dst,
                                       int n)
 {
     if (!p.gap)
-        copy_floats(from, to, n);
+        copy_floats(src, dst, n);
     for (int i = (int)threadIdx.x * N; i < n && p.gap; i += PIXELS * N)
-        pack_store<float, N>(to + with_gaps(p, i), pack_load<N>(from + i));
+        pack_store<float, N>(dst + with_gaps(p, i), pack_load<N>(src + i));
 }
 
 template <int N>
-__device__ static inline void copy_out(const image_dims &p, const float *from, float *to,
+__device__ static inline void copy_out(const image_dims &p, const float *src, float *dst,
                                        int n)
 {
     if (!p.gap)
-        copy_floats(from, to, n);
+        copy_floats(src, dst, n);
     for (int i = (int)threadIdx.x * N; i < n && p.gap; i += PIXELS * N)
-        pack_store<float, N>(to + i, pack_load<N>(from + with_gaps(p, i)));
+        pack_store<float, N>(dst + i, pack_load<N>(src + with_gaps(p, i)));
 }
 
 /* Loads the block's logits into shared memory; returns the number of pixels. */

@@ -55,27 +55,27 @@ template <int N, int L = 1>
 __device__ static inline int largest(const float *z, int classes)
 {
     float top = z[0];
-    int at = 0;
+    int index = 0;
     bool nan = false;
 
     each_class<N, L>(z, classes, [&](int k, float v) {
         nan |= isnan(v);
         if (v > top) {
             top = v;
-            at = k;
+            index = k;
         }
     });
     for (int lanes = L / 2; lanes > 0; lanes /= 2) {
         float v = __shfl_xor_sync(0xffffffffu, top, lanes);
-        int k = __shfl_xor_sync(0xffffffffu, at, lanes);
+        int k = __shfl_xor_sync(0xffffffffu, index, lanes);
 
         nan |= __shfl_xor_sync(0xffffffffu, (int)nan, lanes) != 0;
-        if (v > top || (v >= top && k < at)) {
+        if (v > top || (v >= top && k < index)) {
             top = v;
-            at = k;
+            index = k;
         }
     }
-    return nan ? 0 : at;
+    return nan ? 0 : index;
 }
 
 /* Returns the weights of labels 0 to classes - 1. */

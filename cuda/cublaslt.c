@@ -64,7 +64,7 @@ static struct cublaslt *cublaslt_open(struct device *dev)
 {
     struct strbuf why = STRBUF_INIT;
     struct cublaslt *c = dev->cublaslt;
-    void *at;
+    void *ptr;
 
     if (c)
         return c;
@@ -73,8 +73,8 @@ static struct cublaslt *cublaslt_open(struct device *dev)
     if (!c->library)
         die("%s: %s", dev->text, why.buf);
 #define X(name)                                                                          \
-    at = cuda_library_symbol(c->library, "cublasLt" #name);                              \
-    memcpy(&c->name, &at, sizeof(at));
+    ptr = cuda_library_symbol(c->library, "cublasLt" #name);                              \
+    memcpy(&c->name, &ptr, sizeof(ptr));
     CUBLASLT_CALLS(X)
 #undef X
     dev->cublaslt = c;

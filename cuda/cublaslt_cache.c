@@ -11,15 +11,15 @@
 #include "cuda/plan_file.h"
 
 /* True if text is exactly 2 n hexadecimal digits. */
-static bool from_hex(const char *text, unsigned char *to, size_t n)
+static bool from_hex(const char *text, unsigned char *dst, size_t n)
 {
     static const char digits[] = "0123456789abcdef";
 
     if (strlen(text) != 2 * n || strspn(text, digits) != 2 * n)
         return false;
     for (size_t i = 0; i < n; i++)
-        to[i] = (unsigned char)((strchr(digits, text[2 * i]) - digits) << 4 |
-                                (strchr(digits, text[2 * i + 1]) - digits));
+        dst[i] = (unsigned char)((strchr(digits, text[2 * i]) - digits) << 4 |
+                                 (strchr(digits, text[2 * i + 1]) - digits));
     return true;
 }
 

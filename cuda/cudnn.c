@@ -18,14 +18,14 @@ enum { DESCRIPTIONS_SINCE = 90800 };
 static void load(struct cudnn *c)
 {
     struct strbuf why = STRBUF_INIT;
-    void *at;
+    void *ptr;
 
     c->library = cuda_library_open(CUDA_LIBRARY_CUDNN, &why);
     if (!c->library)
         die("%s: %s", c->dev->text, why.buf);
 #define X(name)                                                                          \
-    at = cuda_library_symbol(c->library, "cudnn" #name);                                 \
-    memcpy(&c->name, &at, sizeof(at));
+    ptr = cuda_library_symbol(c->library, "cudnn" #name);                                \
+    memcpy(&c->name, &ptr, sizeof(ptr));
     CUDNN_CALLS(X)
 #undef X
     c->version = (size_t)c->library->version;

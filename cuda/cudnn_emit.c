@@ -164,12 +164,12 @@ static void emit_bias(struct cudnn_claim *c, const struct node *n, int slot,
 /* The weights and the bias with the following batch norm folded in. */
 static int emit_folded(struct cudnn_claim *c, const struct node *n, enum dtype type)
 {
-    int at = folded(c, n->in[CONV2D_WEIGHT], type);
+    int pos = folded(c, n->in[CONV2D_WEIGHT], type);
 
     c->folded = n->nin > CONV2D_BIAS ? n->in[CONV2D_BIAS] : NULL;
     c->bias =
         read_as(c, c->fold->out[BATCHNORM_FOLD_SHIFT], CUDNN_SOURCE_FOLDED_BIAS, type);
-    return at;
+    return pos;
 }
 
 static void emit_conv2d(struct cudnn_claim *c, const struct node *n)

@@ -36,12 +36,12 @@ bool cudnn_keeps_nan(struct cudnn *c, const struct cudnn_graph *g,
                      const struct cudnn_candidate *k);
 
 /*
- * cudnn_time.c. tensor_at: returns the pointer to pass for a tensor at address `at`;
+ * cudnn_time.c. tensor_at: returns the pointer to pass for a tensor at address `ptr`;
  * differs if it is passed by value. fill: fills a tensor whose value the graph
  * prescribes.
  */
-void *cudnn_tensor_at(const struct cudnn_tensor *t, void *at);
-void cudnn_fill(struct device *dev, const struct cudnn_tensor *t, void *at);
+void *cudnn_tensor_at(const struct cudnn_tensor *t, void *ptr);
+void cudnn_fill(struct device *dev, const struct cudnn_tensor *t, void *ptr);
 
 /*
  * cudnn_time.c: returns the fastest of the candidates on the device, and its time;

@@ -27,9 +27,9 @@ static bool axis_reads_input(int64_t in, int64_t out, int64_t taps, int64_t pad,
         bool any = false;
 
         for (int64_t k = 0; k < taps; k++) {
-            int64_t at = o * stride - pad + k * dilation;
+            int64_t pos = o * stride - pad + k * dilation;
 
-            any |= at >= 0 && at < in;
+            any |= pos >= 0 && pos < in;
         }
         if (!any)
             return false;
@@ -99,13 +99,13 @@ static int fill_of(const struct cudnn_graph *g, int tensor)
     return NAN_BYTE;
 }
 
-static bool is_nan(const char *at, enum dtype d)
+static bool is_nan(const char *address, enum dtype d)
 {
     uint32_t wide;
     uint16_t half;
 
-    memcpy(&wide, at, sizeof(wide));
-    memcpy(&half, at, sizeof(half));
+    memcpy(&wide, address, sizeof(wide));
+    memcpy(&half, address, sizeof(half));
     if (d == DTYPE_F32)
         return (wide & 0x7fffffff) > 0x7f800000;
     return (half & 0x7fff) > (d == DTYPE_F16 ? 0x7c00 : 0x7f80);
@@ -133,9 +133,9 @@ static bool elements_nan(const struct cudnn_tensor *t, const char *host, int64_t
     return all;
 }
 
-/* True if bytes [first, first + n) of tensor i at address `at` are NaN. */
+/* True if bytes [first, first + n) of a tensor at address `address` are NaN. */
 static bool all_nan(struct device *dev, const struct cudnn_graph *g, int tensor,
-                    const char *at, size_t first, size_t n)
+                    const char *address, size_t first, size_t n)
 {
     const struct cudnn_tensor *t = &g->tensor[tensor];
     size_t each = dtype_size(t->dtype);
@@ -144,7 +144,8 @@ static bool all_nan(struct device *dev, const struct cudnn_graph *g, int tensor,
     char *host = xmalloc(n + sizeof(uint32_t));
     bool all = true;
 
-    CHECK(dev, cudaMemcpyAsync(host, at + first, n, cudaMemcpyDeviceToHost, dev->stream));
+    CHECK(dev,
+          cudaMemcpyAsync(host, address + first, n, cudaMemcpyDeviceToHost, dev->stream));
     CHECK(dev, cudaStreamSynchronize(dev->stream));
     if (dense)
         for (size_t i = 0; i < n; i += each)
@@ -208,7 +209,7 @@ static bool alloc_tensors(struct cudnn *c, const struct cudnn_graph *g, struct t
 /* Fills all tensors with NaN, except results (0) and values that the graph prescribes. */
 static void fill_tensors(struct cudnn *c, const struct cudnn_graph *g, struct trial *t)
 {
-    char *at = t->memory;
+    char *address = t->memory;
 
     for (int i = 0; i < g->ntensor; i++) {
         const struct cudnn_tensor *x = &g->tensor[i];
@@ -217,15 +218,15 @@ static void fill_tensors(struct cudnn *c, const struct cudnn_graph *g, struct tr
         if (!x->real)
             continue;
         t->plan.uid[t->plan.nuid] = i + 1;
-        t->pointer[t->plan.nuid++] = cudnn_tensor_at(x, at);
+        t->pointer[t->plan.nuid++] = cudnn_tensor_at(x, address);
         if (x->filled)
-            cudnn_fill(c->dev, x, at);
+            cudnn_fill(c->dev, x, address);
         else
-            CHECK(c->dev, cudaMemsetAsync(at, is_result(g, i) ? 0 : fill_of(g, i), bytes,
-                                          c->dev->stream));
-        at += bytes;
+            CHECK(c->dev, cudaMemsetAsync(address, is_result(g, i) ? 0 : fill_of(g, i),
+                                          bytes, c->dev->stream));
+        address += bytes;
     }
-    t->workspace = at;
+    t->workspace = address;
 }
 
 bool cudnn_keeps_nan(struct cudnn *c, const struct cudnn_graph *g,

@@ -195,18 +195,18 @@ const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
 
 static void *operand(const struct step *s, const struct cudnn_state *st, int i)
 {
-    int at = st->operand[i].index;
+    int pos = st->operand[i].index;
 
     switch (st->operand[i].source) {
     case CUDNN_SOURCE_READ:
-        return s->in[at];
+        return s->in[pos];
     case CUDNN_SOURCE_WRITE:
-        return s->out[at];
+        return s->out[pos];
     case CUDNN_SOURCE_HALF:
     case CUDNN_SOURCE_FOLDED_WEIGHTS:
     case CUDNN_SOURCE_FOLDED_BIAS:
     case CUDNN_SOURCE_PADDED:
-        return (char *)s->derived[at] + st->operand[i].offset;
+        return (char *)s->derived[pos] + st->operand[i].offset;
     case CUDNN_SOURCE_SCRATCH:
         return (char *)s->workspace + st->operand[i].offset;
     case CUDNN_SOURCE_NONE:
@@ -215,17 +215,17 @@ static void *operand(const struct step *s, const struct cudnn_state *st, int i)
     BUG("'%s': operand %d has no source", s->node->layer, i);
 }
 
-/* Widens result `at` from the workspace, where it has 16 bits and maybe more channels. */
-static void widen(struct step *s, struct device *dev, int at, const void *from)
+/* Widens result `pos` from the workspace, where it has 16 bits and maybe more channels. */
+static void widen(struct step *s, struct device *dev, int pos, const void *from)
 {
     const struct cudnn_state *st = s->state;
-    const struct tensor *t = s->out_tensor[at];
+    const struct tensor *t = s->out_tensor[pos];
 
     if (st->stored)
-        cuda_cut_channels(dev, s->out[at], t->dtype, t->dim[1], from, st->scratch,
+        cuda_cut_channels(dev, s->out[pos], t->dtype, t->dim[1], from, st->scratch,
                           st->stored, tensor_len(t) / t->dim[1]);
     else
-        cuda_cast(dev, s->out[at], t->dtype, from, st->scratch, tensor_len(t));
+        cuda_cast(dev, s->out[pos], t->dtype, from, st->scratch, tensor_len(t));
 }
 
 void cudnn_region_run(struct step *s, struct device *dev)

@@ -22,12 +22,12 @@ static size_t tensor_bytes(const struct cudnn_graph *g, int i)
     return (cudnn_graph_bytes(g, i) + TIMING_ALIGN - 1) / TIMING_ALIGN * TIMING_ALIGN;
 }
 
-void *cudnn_tensor_at(const struct cudnn_tensor *t, void *at)
+void *cudnn_tensor_at(const struct cudnn_tensor *t, void *ptr)
 {
-    return t->by_value ? (void *)(uintptr_t)&t->value : at;
+    return t->by_value ? (void *)(uintptr_t)&t->value : ptr;
 }
 
-void cudnn_fill(struct device *dev, const struct cudnn_tensor *t, void *at)
+void cudnn_fill(struct device *dev, const struct cudnn_tensor *t, void *ptr)
 {
     int64_t n = t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
     size_t bytes = (size_t)n * sizeof(int32_t);
@@ -35,7 +35,7 @@ void cudnn_fill(struct device *dev, const struct cudnn_tensor *t, void *at)
 
     for (int64_t i = 0; i < n; i++)
         host[i] = (int32_t)t->value;
-    CHECK(dev, cudaMemcpyAsync(at, host, bytes, cudaMemcpyHostToDevice, dev->stream));
+    CHECK(dev, cudaMemcpyAsync(ptr, host, bytes, cudaMemcpyHostToDevice, dev->stream));
     CHECK(dev, cudaStreamSynchronize(dev->stream));
     free(host);
 }

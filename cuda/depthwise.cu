@@ -162,12 +162,12 @@ add_row(const T *from, int step, unsigned mask, const float (&f)[K][STRIP_PACK],
 template <int KIND>
 __device__ static inline int source_row(const depthwise &k, int row, int ky)
 {
-    int at = KIND == STRIP_UP ? row + k.pad_h - ky
-                              : row * (KIND == STRIP_DOWN ? 2 : 1) + ky - k.pad_h;
+    int pos = KIND == STRIP_UP ? row + k.pad_h - ky
+                               : row * (KIND == STRIP_DOWN ? 2 : 1) + ky - k.pad_h;
 
     if (KIND == STRIP_UP)
-        at = at < 0 || at % 2 ? -1 : at / 2;
-    return at < k.in_h ? at : -1;
+        pos = pos < 0 || pos % 2 ? -1 : pos / 2;
+    return pos < k.in_h ? pos : -1;
 }
 
 /* Sums of a strip over all tap rows. taps: of the thread's channels */
@@ -182,16 +182,16 @@ add_rows(const depthwise &k, const T *x, const float *taps, const strip_place &p
 
     ROLLED
     for (int ky = 0; ky < K; ky++) {
-        int at = source_row<KIND>(k, p.row, ky);
+        int pos = source_row<KIND>(k, p.row, ky);
         float f[K][STRIP_PACK];
         const T *from;
 
-        if (at < 0)
+        if (pos < 0)
             continue;
         UNROLL_WHOLE
         for (int kx = 0; kx < K; kx++)
             table_load<STRIP_PACK>(taps + (ky * K + kx) * k.wide, f[kx]);
-        from = x + ((int64_t)(p.image * k.in_h + at) * k.in_w + first) * k.channels;
+        from = x + ((int64_t)(p.image * k.in_h + pos) * k.in_w + first) * k.channels;
         if (mask == (1u << S::LOADS) - 1)
             add_row<K, KIND, true>(from, k.channels, mask, f, sum);
         else
@@ -211,18 +211,19 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
     int first = (int)(blockIdx.x % (unsigned)k.groups) * k.wide, packs = k.wide / N;
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
     unsigned from = blockIdx.x / (unsigned)k.groups * k.chunk;
-    unsigned to = k.all - from < k.chunk ? k.all : from + k.chunk;
+    unsigned end = k.all - from < k.chunk ? k.all : from + k.chunk;
     int step = THREADS / packs;
 
     load_taps<T, K>(w, k, first, taps);
     __syncthreads();
     if ((int)threadIdx.x / packs >= step || channel >= k.channels)
         return;
-    for (unsigned q = from + threadIdx.x / (unsigned)packs; q < to; q += (unsigned)step) {
+    for (unsigned q = from + threadIdx.x / (unsigned)packs; q < end;
+         q += (unsigned)step) {
         strip_place p = strip_place_of(k.grid, COLUMNS, q);
-        int64_t at = ((int64_t)(p.image * k.height + p.row) * k.width + p.column) *
-                         k.channels +
-                     channel;
+        int64_t pos =
+            ((int64_t)(p.image * k.height + p.row) * k.width + p.column) * k.channels +
+            channel;
         float sum[COLUMNS][N];
 
         UNROLL_WHOLE
@@ -230,17 +231,17 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
             sum[e / N][e % N] = bias ? bias[channel + e % N] : 0;
         add_rows<K, KIND>(k, x + channel, taps + lane, p, sum);
         UNROLL_WHOLE
-        for (int t = 0; t < COLUMNS; t++, at += k.channels) {
+        for (int t = 0; t < COLUMNS; t++, pos += k.channels) {
             pack<T, N> a = {};
 
             if (p.column + t < 0 || p.column + t >= k.width)
                 continue;
             if (other)
-                a = pack_load<N>(other + at);
+                a = pack_load<N>(other + pos);
             UNROLL_WHOLE
             for (int i = 0; i < N; i++)
                 a.set(i, other ? sum[t][i] + a.get(i) : sum[t][i]);
-            pack_store(y + at, a);
+            pack_store(y + pos, a);
         }
     }
 }

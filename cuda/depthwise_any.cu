@@ -91,14 +91,14 @@ template <bool GRAD>
 __device__ static inline int source(int o, int k, int stride, int pad, int dilation,
                                     int in)
 {
-    int at = GRAD ? o + pad - k * dilation : o * stride - pad + k * dilation;
+    int pos = GRAD ? o + pad - k * dilation : o * stride - pad + k * dilation;
 
     if (GRAD) {
-        if (at < 0 || at % stride)
+        if (pos < 0 || pos % stride)
             return -1;
-        at /= stride;
+        pos /= stride;
     }
-    return at >= 0 && at < in ? at : -1;
+    return pos >= 0 && pos < in ? pos : -1;
 }
 
 /* bias: may be NULL */
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(THREADS)
     int first = (int)(blockIdx.x % (unsigned)k.groups) * k.wide;
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
     int64_t from = (int64_t)(blockIdx.x / (unsigned)k.groups) * k.chunk;
-    int64_t to = from + k.chunk < k.pixels ? from + k.chunk : k.pixels;
+    int64_t end = from + k.chunk < k.pixels ? from + k.chunk : k.pixels;
     int step = THREADS / packs;
 
     for (int e = (int)threadIdx.x; e < k.wide * all; e += THREADS)
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if ((int)threadIdx.x / packs >= step || channel >= k.channels)
         return;
-    for (int64_t q = from + (int)threadIdx.x / packs; q < to; q += step) {
+    for (int64_t q = from + (int)threadIdx.x / packs; q < end; q += step) {
         int64_t row = q / k.out_w, image = row / k.out_h;
         int column = (int)(q - row * k.out_w), line = (int)(row - image * k.out_h);
         float sum[N];
@@ -157,7 +157,7 @@ static dw_pixels pixels_of(const struct step *s, int n, const struct device *dev
 {
     const struct conv2d_attrs *a = (const struct conv2d_attrs *)s->node->attrs;
     const struct tensor *x = s->in_tensor[0], *y = s->out_tensor[0];
-    int channels = (int)y->dim[IMAGE_C], packs = channels / n, most = CHANNELS / n;
+    int channels = (int)y->dim[IMAGE_C], packs = channels / n, max = CHANNELS / n;
     dw_pixels k = {};
 
     k.in_h = (int)x->dim[IMAGE_H];
@@ -173,7 +173,7 @@ static dw_pixels pixels_of(const struct step *s, int n, const struct device *dev
     k.dilation_h = a->dilation_h;
     k.dilation_w = a->dilation_w;
     k.channels = channels;
-    k.groups = (packs + most - 1) / most;
+    k.groups = (packs + max - 1) / max;
     k.wide = (packs + k.groups - 1) / k.groups * n;
     k.pixels = y->dim[IMAGE_N] * k.out_h * k.out_w;
 

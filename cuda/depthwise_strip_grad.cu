@@ -120,27 +120,28 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
     int part = (int)threadIdx.x / packs, ky = part % K, line = part / K;
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
     unsigned chunk = blockIdx.x / (unsigned)k.groups, from = chunk * k.chunk;
-    unsigned to = k.all - from < k.chunk ? k.all : from + k.chunk;
+    unsigned end = k.all - from < k.chunk ? k.all : from + k.chunk;
     bool on = line < k.lines && channel < k.channels;
     float sum[K][N] = {};
 
-    for (unsigned q = from + (unsigned)line; on && q < to; q += (unsigned)k.lines) {
+    for (unsigned q = from + (unsigned)line; on && q < end; q += (unsigned)k.lines) {
         strip_place p = strip_place_of(k.grid, S::COLUMNS, q);
-        int at = p.row * (KIND == STRIP_DOWN ? 2 : 1) + ky - k.pad_h;
+        int pos = p.row * (KIND == STRIP_DOWN ? 2 : 1) + ky - k.pad_h;
         int column = S::first(p.column, k.pad_w);
         unsigned mask = strip_mask<S::LOADS>(column, k.in_w);
         unsigned results = strip_mask<S::COLUMNS>(p.column, k.width);
         words<T, N> d[S::COLUMNS];
         const T *row;
 
-        if (at < 0 || at >= k.in_h)
+        if (pos < 0 || pos >= k.in_h)
             continue;
         strip_load<false>(dy +
                               ((int64_t)(p.image * k.height + p.row) * k.width + p.column) *
                                   k.channels +
                               channel,
                           k.channels, results, d);
-        row = x + ((int64_t)(p.image * k.in_h + at) * k.in_w + column) * k.channels + channel;
+        row = x + ((int64_t)(p.image * k.in_h + pos) * k.in_w + column) * k.channels +
+              channel;
         if (mask == (1u << S::LOADS) - 1)
             add_strip<K, KIND, true>(row, k.channels, mask, d, sum);
         else
@@ -150,9 +151,9 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
         if (on && turn == line)
             UNROLL_WHOLE
             for (int e = 0; e < K * N; e++) {
-                float *at = shared + (ky * K + e / N) * k.wide + lane + e % N;
+                float *pos = shared + (ky * K + e / N) * k.wide + lane + e % N;
 
-                *at = sum[e / N][e % N] + (turn ? *at : 0);
+                *pos = sum[e / N][e % N] + (turn ? *pos : 0);
             }
         __syncthreads();
     }

@@ -97,16 +97,17 @@ __global__ void __launch_bounds__(DICE_CLASSES)
 
     if (k < classes) {
         struct dice_class c = {};
-        double to, from;
+        double on_label, always;
 
         for (unsigned b = 0; b < blocks; b++) {
             c.overlap += partial[(int64_t)b * classes + k].overlap;
             c.mass += partial[(int64_t)b * classes + k].mass;
             c.labels += partial[(int64_t)b * classes + k].labels;
         }
-        sum = dice_end(&c, (double)in.smooth, in.squared, (double)classes, &to, &from);
-        sums[k] = (float)to;
-        sums[classes + k] = (float)from;
+        sum = dice_end(&c, (double)in.smooth, in.squared, (double)classes, &on_label,
+                       &always);
+        sums[k] = (float)on_label;
+        sums[classes + k] = (float)always;
     }
     sum = block_sum<DICE_CLASSES>(sum, shared);
     if (!threadIdx.x)
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(DICE_CLASSES)
 
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    dice_gradient(dice_input in, const float *dloss, const float *sums, float *to)
+    dice_gradient(dice_input in, const float *dloss, const float *sums, float *dst)
 {
     __shared__ float shared[WARPS];
     const row_input &r = in.row;
@@ -136,7 +137,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
             all += p * slope(k, p);
         });
         all = row_sum<THREADS>(all, shared);
-        row_map<THREADS, N>(z, to + i * r.classes, r.classes, [&](int64_t k, float v) {
+        row_map<THREADS, N>(z, dst + i * r.classes, r.classes, [&](int64_t k, float v) {
             float p = expf(v - lse);
 
             if (label < 0)

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    distill_gradient(distill_input in, const float *dloss, const float *valid, float *to)
+    distill_gradient(distill_input in, const float *dloss, const float *valid, float *dst)
 {
     __shared__ float shared[ROWS_BLOCK / 32];
     const row_input &r = in.row;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
             best = row_largest<THREADS, N>(teacher, r.classes, shared);
         else
             q = row_lse<THREADS, N>(teacher, r.classes, in.inverse, shared);
-        row_map<THREADS, N>(z, to + i * r.classes, r.classes, [&](int64_t k, float v) {
+        row_map<THREADS, N>(z, dst + i * r.classes, r.classes, [&](int64_t k, float v) {
             float want =
                 in.hard ? (k == best ? 1.0f : 0.0f) : expf(teacher[k] * in.inverse - q);
 

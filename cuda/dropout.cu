@@ -51,17 +51,17 @@ __device__ static inline void shared_factors(const dropout_mask &m, uint64_t see
                                              float *factor)
 {
     if (image % 4 == 0) {
-        int64_t at = share_element(m.share, i, image);
-        struct philox r = dropout_block(seed, micro, m.salt, (uint64_t)at / 4);
+        int64_t pos = share_element(m.share, i, image);
+        struct philox r = dropout_block(seed, micro, m.salt, (uint64_t)pos / 4);
 
         for (int j = 0; j < 4; j++)
             factor[j] = dropout_factor(r.v[j], m.rate);
         return;
     }
     for (int j = 0; j < 4; j++) { /* as dropout2d does for channels */
-        int64_t at = share_element(m.share, i + j, image);
+        int64_t pos = share_element(m.share, i + j, image);
 
-        factor[j] = dropout2d_factor(seed, micro, m.salt, (uint64_t)at, m.rate);
+        factor[j] = dropout2d_factor(seed, micro, m.salt, (uint64_t)pos, m.rate);
     }
 }
 
@@ -113,12 +113,12 @@ __device__ static inline void scale_chunk(const T *x, T *y, const samples &s,
                                           const float *factor)
 {
     int64_t sample = blockIdx.x / (unsigned)s.chunks;
-    int64_t at = (int64_t)(blockIdx.x % (unsigned)s.chunks) * s.chunk;
-    int left = (int)(s.len - at < s.chunk ? s.len - at : s.chunk);
-    int channel = s.channels ? (int)(at % s.channels) : 0;
+    int64_t pos = (int64_t)(blockIdx.x % (unsigned)s.chunks) * s.chunk;
+    int left = (int)(s.len - pos < s.chunk ? s.len - pos : s.chunk);
+    int channel = s.channels ? (int)(pos % s.channels) : 0;
 
-    x += sample * s.len + at;
-    y += sample * s.len + at;
+    x += sample * s.len + pos;
+    y += sample * s.len + pos;
     for (int i = (int)threadIdx.x * N; i < left; i += BLOCK * N) {
         pack<T, N> a = pack_load<N>(x + i);
         int c = s.channels ? (channel + i) % s.channels : 0;

@@ -56,23 +56,23 @@ static const char *expr_claim(struct region *r, struct graph *, struct node *n,
 
 __device__ static inline int64_t offset_of(const arguments &a, const input &x, unsigned i)
 {
-    int64_t at = 0;
+    int64_t pos = 0;
 
     for (int d = a.loops - 1; d >= 0; d--) {
         unsigned rest = divide(a.len[d], i);
 
-        at += (int64_t)(i - rest * a.len[d].divisor) * x.stride[d];
+        pos += (int64_t)(i - rest * a.len[d].divisor) * x.stride[d];
         i = rest;
     }
-    return at;
+    return pos;
 }
 
 template <class T>
 __device__ static inline float fetch(const arguments &a, const input &x, int64_t i)
 {
-    int64_t at = x.whole ? i : offset_of(a, x, (unsigned)i);
+    int64_t pos = x.whole ? i : offset_of(a, x, (unsigned)i);
 
-    return x.f32 ? ((const float *)x.x)[at] : to_float(((const T *)x.x)[at]);
+    return x.f32 ? ((const float *)x.x)[pos] : to_float(((const T *)x.x)[pos]);
 }
 
 template <class T, int REGISTERS>

@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    focal_gradient(focal_input in, const float *dloss, const float *valid, float *to)
+    focal_gradient(focal_input in, const float *dloss, const float *valid, float *dst)
 {
     __shared__ float shared[ROWS_BLOCK / 32];
     const row_input &r = in.row;
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
                 all += want * focal_slope(v - lse, in.gamma);
         });
         all = row_sum<THREADS>(all, shared);
-        row_map<THREADS, N>(z, to + i * r.classes, r.classes, [&](int64_t k, float v) {
+        row_map<THREADS, N>(z, dst + i * r.classes, r.classes, [&](int64_t k, float v) {
             float want = focal_target(&f.t, k);
             float own = want > 0 ? want * focal_slope(v - lse, in.gamma) : 0;
 

@@ -52,8 +52,8 @@ __global__ void __launch_bounds__(BLOCK)
         return;
     int64_t k = i % z.inner, row = i / z.inner, r = row % z.all;
 
-    for (int32_t at = first[r]; at < first[r + 1]; at++)
-        sum += to_float(dy[(row / z.all * z.n + item[at]) * z.inner + k]);
+    for (int32_t pos = first[r]; pos < first[r + 1]; pos++)
+        sum += to_float(dy[(row / z.all * z.n + item[pos]) * z.inner + k]);
     dx[i] = from_float<T>(sum);
 }
 

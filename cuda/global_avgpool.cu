@@ -19,7 +19,7 @@ enum { PRODUCT_EACH = 8 }; /* rows per thread */
 /* to[image, channel] = factor * sum of x [y]; `t` describes one image. */
 template <class T, int N, bool DOT>
 __global__ void __launch_bounds__(TILE_THREADS)
-    pixel_sum(const T *x, const T *y, T *to, tile t, float factor)
+    pixel_sum(const T *x, const T *y, T *dst, tile t, float factor)
 {
     enum { UNROLL = 4 };
     __shared__ __align__(16) float shared[TILE_THREADS * N];
@@ -28,14 +28,14 @@ __global__ void __launch_bounds__(TILE_THREADS)
     float sum[N] = {};
 
     for (int64_t row = p.row; p.on && row < t.rows; row += UNROLL * t.high) {
-        int64_t at = (image * t.rows + row) * t.channels + p.channel;
+        int64_t pos = (image * t.rows + row) * t.channels + p.channel;
         pack<T, N> a[UNROLL], b[UNROLL];
 
         for (int u = 0; u < UNROLL; u++)
             if (row + u * t.high < t.rows) {
-                a[u] = pack_load<N>(x + at + (int64_t)u * t.high * t.channels);
+                a[u] = pack_load<N>(x + pos + (int64_t)u * t.high * t.channels);
                 if (DOT)
-                    b[u] = pack_load<N>(y + at + (int64_t)u * t.high * t.channels);
+                    b[u] = pack_load<N>(y + pos + (int64_t)u * t.high * t.channels);
             }
         for (int u = 0; u < UNROLL; u++)
             if (row + u * t.high < t.rows)
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
     int c = p.tile * t.wide * N + (int)threadIdx.x;
 
     if ((int)threadIdx.x < t.wide * N && c < t.channels)
-        to[image * t.channels + c] = from_float<T>(s * factor);
+        dst[image * t.channels + c] = from_float<T>(s * factor);
 }
 
 /* y = s[image, channel] * factor [* x] */
@@ -65,16 +65,16 @@ __global__ void __launch_bounds__(TILE_THREADS)
         return;
     f = pack_load<N>(s + image * t.channels + p.channel);
     for (int e = 0; e < PRODUCT_EACH; e++, row += t.high) {
-        int64_t at = (image * t.rows + row) * t.channels + p.channel;
+        int64_t pos = (image * t.rows + row) * t.channels + p.channel;
         pack<T, N> a;
 
         if (row >= t.rows)
             return;
         if (SCALE)
-            a = pack_load<N>(x + at);
+            a = pack_load<N>(x + pos);
         for (int i = 0; i < N; i++)
             a.set(i, f.get(i) * (SCALE ? a.get(i) : factor));
-        pack_store<T, N>(y + at, a);
+        pack_store<T, N>(y + pos, a);
     }
 }
 

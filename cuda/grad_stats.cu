@@ -93,12 +93,12 @@ __global__ void __launch_bounds__(BLOCK)
 {
     __shared__ double shared[BLOCK / 32];
     bool first = sum && accumulation_begins(&a, c->micro);
-    int64_t at = (int64_t)blockIdx.x * GRADS_CHUNK + threadIdx.x * EACH;
+    int64_t pos = (int64_t)blockIdx.x * GRADS_CHUNK + threadIdx.x * EACH;
     double squares = 0;
     vec<float> v[4], old[4];
 
     for (int u = 0; u < 4; u++) {
-        int64_t i = at + u * BLOCK * EACH;
+        int64_t i = pos + u * BLOCK * EACH;
         bool whole = i + EACH <= n;
 
         if (whole)
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(BLOCK)
         }
     }
     for (int u = 0; u < 4; u++) {
-        int64_t i = at + u * BLOCK * EACH;
+        int64_t i = pos + u * BLOCK * EACH;
 
         for (int k = 0; k < EACH; k++) {
             if (sum && !first)

@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(TILE_THREADS)
             r[e] = rstd[g];
         }
         for (int row = p.row; row < k.pixels; row += t.high) {
-            int64_t at = (image * k.pixels + row) * k.channels + p.channel;
-            pack<T, N> a = pack_load<N>(x + at), d = pack_load<N>(dy + at);
+            int64_t pos = (image * k.pixels + row) * k.channels + p.channel;
+            pack<T, N> a = pack_load<N>(x + pos), d = pack_load<N>(dy + pos);
 
             for (int e = 0; e < N; e++) {
                 sum[e] += d.get(e);

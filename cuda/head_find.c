@@ -39,14 +39,14 @@ static bool find_readers(struct head_parts *p, const struct graph *g)
     struct node *n;
 
     for (int i = 0; (n = tensor_reader(g, p->z, i)); i++) {
-        struct node **to = n->op == &op_cross_entropy2d        ? &p->loss
-                           : n->op == &op_cross_entropy2d_grad ? &p->grad
-                           : n->op == &op_confusion            ? &p->confusion
-                                                               : NULL;
+        struct node **dst = n->op == &op_cross_entropy2d        ? &p->loss
+                            : n->op == &op_cross_entropy2d_grad ? &p->grad
+                            : n->op == &op_confusion            ? &p->confusion
+                                                                : NULL;
 
-        if (!to || *to)
+        if (!dst || *dst)
             return false;
-        *to = n;
+        *dst = n;
     }
     return !p->z->root && p->z->dtype == DTYPE_F32 && p->loss;
 }
@@ -58,15 +58,15 @@ static bool find_dz_readers(struct head_parts *p, const struct graph *g,
     struct node *n;
 
     for (int i = 0; (n = tensor_reader(g, dz, i)); i++) {
-        struct node **to = n->op == &op_conv2d               ? &p->dx
-                           : n->op == &op_conv2d_weight_grad ? &p->dw
-                           : n->op == &op_bias_grad          ? &p->db
-                           : n->op == &op_cast               ? &p->dz_cast
-                                                             : NULL;
+        struct node **dst = n->op == &op_conv2d               ? &p->dx
+                            : n->op == &op_conv2d_weight_grad ? &p->dw
+                            : n->op == &op_bias_grad          ? &p->db
+                            : n->op == &op_cast               ? &p->dz_cast
+                                                              : NULL;
 
-        if (!to || *to || !node_free(n))
+        if (!dst || *dst || !node_free(n))
             return false;
-        *to = n;
+        *dst = n;
         if (n == p->dz_cast && !find_dz_readers(p, g, n->out[0]))
             return false;
     }

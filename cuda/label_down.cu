@@ -9,14 +9,14 @@ enum { DOWN_BLOCK = 256 };
 
 __global__ void __launch_bounds__(DOWN_BLOCK)
     labels_down(const uint8_t *y, int64_t n, int64_t height, int64_t width, int factor,
-                uint8_t *to)
+                uint8_t *dst)
 {
     int64_t i = (int64_t)blockIdx.x * DOWN_BLOCK + threadIdx.x;
     int64_t w = i % width, h = i / width % height, image = i / width / height;
 
     if (i < n)
-        to[i] = y[((image * height + h) * factor + factor / 2) * width * factor +
-                  w * factor + factor / 2];
+        dst[i] = y[((image * height + h) * factor + factor / 2) * width * factor +
+                   w * factor + factor / 2];
 }
 
 static const char *label_down_claim(struct region *r, struct graph *, struct node *n,

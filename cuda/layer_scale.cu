@@ -36,12 +36,12 @@ __global__ void __launch_bounds__(TILE_THREADS)
         return;
     table_load<N>(gamma + p.channel, g);
     for (int i = 0; i < ROUNDS && row < t.rows; i++, row += t.high) {
-        int64_t at = row * t.channels + p.channel;
-        pack<T, N> a = pack_load<N>(x + at);
+        int64_t pos = row * t.channels + p.channel;
+        pack<T, N> a = pack_load<N>(x + pos);
 
         for (int k = 0; k < N; k++)
             a.set(k, a.get(k) * g[k]);
-        pack_store(y + at, a);
+        pack_store(y + pos, a);
     }
 }
 

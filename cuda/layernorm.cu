@@ -112,12 +112,13 @@ __global__ void __launch_bounds__(BLOCK)
     __shared__ float shared[BLOCK / WARP];
 
     for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
-        int64_t at = row * s.channels;
+        int64_t pos = row * s.channels;
         float sum = 0, squares = 0, mean, rstd, factor = path_factor(r.mask, row);
         auto value = [&](int c) { /* rounded as it is stored */
-            return r.other ? from_float<T>(
-                                 residual_sum(x[at + c], r.other[at + c], factor))
-                           : x[at + c];
+                                  return r.other
+                                             ? from_float<T>(residual_sum(
+                                                   x[pos + c], r.other[pos + c], factor))
+                                             : x[pos + c];
         };
 
         for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK)
@@ -138,9 +139,9 @@ __global__ void __launch_bounds__(BLOCK)
             T v = value(c);
 
             if (r.sum)
-                r.sum[at + c] = v;
+                r.sum[pos + c] = v;
             if (y)
-                y[at + c] = from_float<T>(
+                y[pos + c] = from_float<T>(
                     layernorm_value(layernorm_xhat(to_float(v), mean, rstd),
                                     weight ? weight[c] : 1, bias ? bias[c] : 0));
         }

@@ -91,13 +91,13 @@ template <class T, int EACH> struct row_slice {
 };
 
 template <int N>
-__device__ static inline void weights_load(const float *from, int c, float none,
-                                           float *to)
+__device__ static inline void weights_load(const float *src, int c, float none,
+                                           float *dst)
 {
-    if (from)
-        table_load<N>(from + c, to);
-    for (int k = 0; k < N && !from; k++)
-        to[k] = none;
+    if (src)
+        table_load<N>(src + c, dst);
+    for (int k = 0; k < N && !src; k++)
+        dst[k] = none;
 }
 
 /* Runs one statement with EACH and WIDE for the shape; each is not 0. */

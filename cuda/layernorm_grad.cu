@@ -60,10 +60,10 @@ __device__ static inline void leave_sums(const float *dweight, const float *dbia
         if (turn == warp && t % WARP < s.lanes)
             row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
                 for (int k = 0; k < N; k++) {
-                    float *at = shared + c + k;
+                    float *ptr = shared + c + k;
 
-                    at[0] = w[i * N + k] + (turn ? at[0] : 0);
-                    at[s.channels] = b[i * N + k] + (turn ? at[s.channels] : 0);
+                    ptr[0] = w[i * N + k] + (turn ? ptr[0] : 0);
+                    ptr[s.channels] = b[i * N + k] + (turn ? ptr[s.channels] : 0);
                 }
             });
         __syncthreads();
@@ -83,15 +83,15 @@ template <class T, int EACH, bool ADDED> struct grad_row {
                          const grad_pointers &p, int64_t row, int lane,
                          const layernorm_shape &s)
     {
-        int64_t at = row * s.channels;
+        int64_t pos = row * s.channels;
 
         if (row >= s.rows)
             return;
         row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
-            x[i] = words_load<N>(from_x + at + c);
-            dy[i] = words_load<N>(from_dy + at + c);
+            x[i] = words_load<N>(from_x + pos + c);
+            dy[i] = words_load<N>(from_dy + pos + c);
             if (ADDED)
-                other[i] = words_load<N>(from_other + at + c);
+                other[i] = words_load<N>(from_other + pos + c);
         });
         mean = p.mean[row];
         rstd = p.rstd[row];
@@ -173,11 +173,11 @@ __global__ void __launch_bounds__(BLOCK)
         return;
     if (WIDE) /* one row at a time: no other lane has these channels */
         row_part::each(lane, s, [&](int i, int c) {
-            float *to = p.sums + (int64_t)blockIdx.x * 2 * s.channels + c;
+            float *dst = p.sums + (int64_t)blockIdx.x * 2 * s.channels + c;
 
             for (int k = 0; k < N; k++) {
-                to[k] = dweight[i * N + k];
-                to[s.channels + k] = dbias[i * N + k];
+                dst[k] = dweight[i * N + k];
+                dst[s.channels + k] = dbias[i * N + k];
             }
         });
     else
@@ -192,8 +192,8 @@ __global__ void __launch_bounds__(BLOCK)
     __shared__ float shared[BLOCK / WARP];
 
     for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
-        int64_t at = row * s.channels;
-        const T *a = x + at, *d = dy + at;
+        int64_t pos = row * s.channels;
+        const T *a = x + pos, *d = dy + pos;
         float mean = p.mean[row], rstd = p.rstd[row], g_sum = 0, gx_sum = 0;
         float factor = path_factor(r.mask, row);
 
@@ -211,11 +211,11 @@ __global__ void __launch_bounds__(BLOCK)
                 layernorm_xhat(to_float(a[c]), mean, rstd), rstd, g_sum, gx_sum));
 
             if (r.other)
-                v = grad_sum(v, to_float(r.other[at + c]));
+                v = grad_sum(v, to_float(r.other[pos + c]));
             if (dx)
-                dx[at + c] = v;
+                dx[pos + c] = v;
             if (r.dropped)
-                r.dropped[at + c] = from_float<T>(to_float(v) * factor);
+                r.dropped[pos + c] = from_float<T>(to_float(v) * factor);
         }
     }
 }
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(BLOCK)
     layernorm_columns(const T *x, const T *dy, grad_pointers p, layernorm_shape s)
 {
     for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK) {
-        float *to = p.sums + (int64_t)blockIdx.x * 2 * s.channels + c;
+        float *dst = p.sums + (int64_t)blockIdx.x * 2 * s.channels + c;
         float dweight = 0, dbias = 0;
 
         for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
@@ -236,8 +236,8 @@ __global__ void __launch_bounds__(BLOCK)
                                           p.rstd[row]);
             dbias += d;
         }
-        to[0] = dweight;
-        to[s.channels] = dbias;
+        dst[0] = dweight;
+        dst[s.channels] = dbias;
     }
 }
 

@@ -197,10 +197,10 @@ const struct cuda_library *cuda_library_open(enum cuda_library_id id, struct str
 
 void *cuda_library_symbol(const struct cuda_library *l, const char *symbol)
 {
-    void *at = dlsym(l->handle, symbol);
+    void *ptr = dlsym(l->handle, symbol);
 
-    if (!at)
+    if (!ptr)
         die("'%s' is not the %s that trainc needs: it has no %s", l->path, l->name,
             symbol);
-    return at;
+    return ptr;
 }

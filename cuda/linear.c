@@ -272,9 +272,10 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
 static void *matrix(const struct step *s, int i)
 {
     const struct linear_state *st = s->state;
-    int at = st->from[i].index;
+    int pos = st->from[i].index;
 
-    return st->from[i].derived ? (char *)s->derived[at] + st->from[i].offset : s->in[at];
+    return st->from[i].derived ? (char *)s->derived[pos] + st->from[i].offset
+                               : s->in[pos];
 }
 
 static void linear_run(struct step *s, struct device *dev)

@@ -43,10 +43,10 @@ static void *link_open(int index, int world, int rank, const char *address)
     return l;
 }
 
-static void copy(struct link *l, void *to, const void *from, size_t size,
+static void copy(struct link *l, void *dst, const void *src, size_t size,
                  enum cudaMemcpyKind kind)
 {
-    CUDA_CHECK(&l->dev, cudaMemcpyAsync(to, from, size, kind, l->dev.stream));
+    CUDA_CHECK(&l->dev, cudaMemcpyAsync(dst, src, size, kind, l->dev.stream));
 }
 
 /* Splits x into pieces of the buffer's size; `call` processes one piece there. */
@@ -54,9 +54,9 @@ static void in_pieces(struct link *l, void *x, int64_t bytes,
                       int (*call)(struct link *l, size_t size, int how), int how,
                       const char *name)
 {
-    for (int64_t at = 0; at < bytes; at += BUFFER) {
-        size_t size = (size_t)(bytes - at < BUFFER ? bytes - at : BUFFER);
-        char *piece = (char *)x + at;
+    for (int64_t pos = 0; pos < bytes; pos += BUFFER) {
+        size_t size = (size_t)(bytes - pos < BUFFER ? bytes - pos : BUFFER);
+        char *piece = (char *)x + pos;
 
         copy(l, l->buffer, piece, size, cudaMemcpyHostToDevice);
         nccl_check(&l->dev, call(l, size, how), name);

@@ -5,9 +5,9 @@
 #include "cuda/launch.h"
 #include "graph/kernel.h"
 
-__global__ void loss_multiply(const float *loss, const float *share, float *to)
+__global__ void loss_multiply(const float *loss, const float *share, float *dst)
 {
-    *to = *loss * *share;
+    *dst = *loss * *share;
 }
 
 struct loss_terms {
@@ -16,13 +16,13 @@ struct loss_terms {
     int n;
 };
 
-__global__ void loss_add(loss_terms t, float *to)
+__global__ void loss_add(loss_terms t, float *dst)
 {
     double sum = 0;
 
     for (int i = 0; i < t.n; i++)
         sum += (double)t.weight[i] * (double)*t.loss[i];
-    *to = (float)sum;
+    *dst = (float)sum;
 }
 
 static const char *loss_sum_claim(struct region *r, struct graph *, struct node *n,

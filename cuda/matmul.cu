@@ -22,7 +22,7 @@ struct product {
 /* Reads a tile that begins at (row, column) of a matrix; what is outside is 0. */
 template <class T>
 __device__ static inline void
-read_tile(float (*to)[TILE + 1], const T *x, int64_t row_step, int64_t column_step,
+read_tile(float (*tile)[TILE + 1], const T *x, int64_t row_step, int64_t column_step,
           int64_t row, int64_t column, int64_t rows, int64_t columns)
 {
     bool by_rows = column_step == 1;
@@ -31,7 +31,7 @@ read_tile(float (*to)[TILE + 1], const T *x, int64_t row_step, int64_t column_st
         int i = by_rows ? k / TILE : k % TILE, j = by_rows ? k % TILE : k / TILE;
         bool inside = row + i < rows && column + j < columns;
 
-        to[i][j] =
+        tile[i][j] =
             inside ? to_float(x[(row + i) * row_step + (column + j) * column_step]) : 0;
     }
 }
@@ -40,7 +40,7 @@ template <class T>
 __global__ void __launch_bounds__(BLOCK)
     matmul_tiles(const T *a, const T *b, T *y, product p)
 {
-    __shared__ float at[TILE][TILE + 1], bt[TILE][TILE + 1];
+    __shared__ float a_tile[TILE][TILE + 1], b_tile[TILE][TILE + 1];
     unsigned tile = blockIdx.x % (p.tiles_i * p.tiles_j),
              matrix = blockIdx.x / (p.tiles_i * p.tiles_j);
     int64_t first = matrix / p.batch1, second = matrix % p.batch1;
@@ -53,13 +53,14 @@ __global__ void __launch_bounds__(BLOCK)
     b += first * p.b[MATMUL_BATCH0] + second * p.b[MATMUL_BATCH1];
     y += first * p.y[MATMUL_BATCH0] + second * p.y[MATMUL_BATCH1];
     for (int64_t l = 0; l < p.sums; l += TILE) {
-        read_tile(at, a, p.a[MATMUL_ROW], p.a[MATMUL_COLUMN], i, l, p.rows, p.sums);
-        read_tile(bt, b, p.b[MATMUL_ROW], p.b[MATMUL_COLUMN], l, j, p.sums, p.columns);
+        read_tile(a_tile, a, p.a[MATMUL_ROW], p.a[MATMUL_COLUMN], i, l, p.rows, p.sums);
+        read_tile(b_tile, b, p.b[MATMUL_ROW], p.b[MATMUL_COLUMN], l, j, p.sums,
+                  p.columns);
         __syncthreads();
         for (int k = 0; k < TILE; k++)
             for (int u = 0; u < EACH; u++)
                 for (int v = 0; v < EACH; v++)
-                    sum[u][v] += at[ti + u * SIDE][k] * bt[k][tj + v * SIDE];
+                    sum[u][v] += a_tile[ti + u * SIDE][k] * b_tile[k][tj + v * SIDE];
         __syncthreads();
     }
     for (int u = 0; u < EACH; u++)

@@ -113,9 +113,9 @@ __global__ void __launch_bounds__(POOL_THREADS)
     if (NORM)
         rectify<T, N>(&a, scale, shift, f.limit);
 
-    int64_t at = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
+    int64_t pos = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
 
-    pack_store<T, N>(y + (at * p.pitch + s.pack) * N, a);
+    pack_store<T, N>(y + (pos * p.pitch + s.pack) * N, a);
 }
 
 template <class P, int N> struct alignas(sizeof(P) * N) places {
@@ -156,9 +156,9 @@ __global__ void __launch_bounds__(POOL_THREADS)
     for (int i = 0; i < N; i++)
         a.v[i] = (P)won[i];
 
-    int64_t at = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
+    int64_t pos = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
 
-    winner[at * p.packs + s.pack] = a;
+    winner[pos * p.packs + s.pack] = a;
     if (!y)
         return;
 
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
 
     for (int i = 0; i < N; i++)
         value.set(i, best[i]);
-    pack_store<T, N>(y + (at * p.packs + s.pack) * N, value);
+    pack_store<T, N>(y + (pos * p.packs + s.pack) * N, value);
 }
 
 /* S: the stride, or 0 if it is known only at run time. */
@@ -186,14 +186,14 @@ __global__ void __launch_bounds__(POOL_THREADS)
         return;
     for (int h = rows.first; h < rows.end; h++)
         for (int w = columns.first; w < columns.end; w += LOADS) {
-            int64_t at = ((int64_t)s.image * p.out_h + h) * p.out_w + w;
+            int64_t pos = ((int64_t)s.image * p.out_h + h) * p.out_w + w;
             int here = (s.h + p.pad - h * stride) * p.kernel + s.w + p.pad - w * stride;
             places<P, N> won[LOADS];
             pack<T, N> d[LOADS];
 
             UNROLL_WHOLE
             for (int u = 0; u < LOADS; u++) { /* past the end, load the last again */
-                int64_t from = at + (w + u < columns.end ? u : 0);
+                int64_t from = pos + (w + u < columns.end ? u : 0);
 
                 won[u] = winner[from * p.packs + s.pack];
                 d[u] = pack_load<N>(dy + (from * p.pitch + s.pack) * N);
@@ -209,9 +209,9 @@ __global__ void __launch_bounds__(POOL_THREADS)
     for (int i = 0; i < N; i++)
         a.set(i, sum[i]);
 
-    int64_t at = ((int64_t)s.image * p.in_h + s.h) * p.in_w + s.w;
+    int64_t pos = ((int64_t)s.image * p.in_h + s.h) * p.in_w + s.w;
 
-    pack_store<T, N>(dx + (at * p.packs + s.pack) * N, a);
+    pack_store<T, N>(dx + (pos * p.packs + s.pack) * N, a);
 }
 
 /* ---- claims ---- */

@@ -61,16 +61,16 @@ void *cuda_alloc(struct device *dev, size_t size)
 
 void cuda_free(struct device *dev, void *p)
 {
-    struct cuda_block **at = &dev->block, *b;
+    struct cuda_block **ptr = &dev->block, *b;
 
     if (!p)
         return;
-    while (*at && (*at)->p != p)
-        at = &(*at)->next;
-    if (!*at)
+    while (*ptr && (*ptr)->p != p)
+        ptr = &(*ptr)->next;
+    if (!*ptr)
         BUG("%p is not memory of this device", p);
-    b = *at;
-    *at = b->next;
+    b = *ptr;
+    *ptr = b->next;
     dev->bytes -= b->size;
     CUDA_CHECK(dev, cudaFree(b->p));
     free(b);

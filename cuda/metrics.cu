@@ -26,10 +26,10 @@ static const char *metrics_claim(struct region *r, struct graph *, struct node *
     return nullptr;
 }
 
-__device__ static inline void add_count(int64_t *to, int n)
+__device__ static inline void add_count(int64_t *dst, int n)
 {
     if (n)
-        atomicAdd(reinterpret_cast<unsigned long long *>(to), (unsigned long long)n);
+        atomicAdd(reinterpret_cast<unsigned long long *>(dst), (unsigned long long)n);
 }
 
 template <int THREADS, int N>
@@ -49,12 +49,12 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         if (own >= classes) {
             rank = METRICS_TOP;
         } else {
-            float at = z[own];
+            float pos = z[own];
 
             row_each<THREADS, N>(z, classes, [&](int64_t k, float v) {
-                rank += metrics_beats(v, k, at, own);
+                rank += metrics_beats(v, k, pos, own);
             });
-            if (!(at >= at))
+            if (!(pos >= pos))
                 rank += METRICS_TOP; /* NaN ranks last */
         }
         rank = row_sum<THREADS>(rank, shared);

@@ -59,12 +59,13 @@ __global__ void __launch_bounds__(DRAW_BLOCK)
         lam[i] = draw[i].lam;
 }
 
-/* Row and column of element `at` of a sample; advances to the following elements. */
+/* Row and column of element `pos` of a sample; advances to the following elements. */
 struct walker {
     int h, w, c;
 
-    __device__ walker(const mix_dims &p, int at)
-        : h(at / p.channels / p.width), w(at / p.channels % p.width), c(at % p.channels)
+    __device__ walker(const mix_dims &p, int pos)
+        : h(pos / p.channels / p.width), w(pos / p.channels % p.width),
+          c(pos % p.channels)
     {
     }
     __device__ void next(const mix_dims &p)
@@ -101,12 +102,12 @@ __global__ void __launch_bounds__(BLOCK)
 {
     int i = (int)blockIdx.x / chunks, j = p.samples - 1 - i;
     int len = p.height * p.width * p.channels;
-    int64_t at = (int64_t)((int)blockIdx.x % chunks) * BLOCK * ROUNDS * N;
+    int64_t pos = (int64_t)((int)blockIdx.x % chunks) * BLOCK * ROUNDS * N;
     int64_t own = (int64_t)i * len, partner = (int64_t)j * len;
     struct mix_draw di = draw[i], dj = draw[j];
 
     for (int u = 0; u < ROUNDS; u++) {
-        int64_t e = at + (u * BLOCK + (int)threadIdx.x) * N;
+        int64_t e = pos + (u * BLOCK + (int)threadIdx.x) * N;
 
         if (e >= len)
             return;

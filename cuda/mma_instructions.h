@@ -13,9 +13,9 @@
  * gets two adjacent elements of row lane / 4 of each, or of column lane / 4. */
 #ifdef __CUDACC__
 
-#define LDMATRIX(how, to, row)                                                           \
+#define LDMATRIX(how, dst, row)                                                          \
     asm volatile("ldmatrix.sync.aligned.m8n8.x4" how ".shared.b16 {%0,%1,%2,%3}, [%4];"  \
-                 : "=r"((to)[0]), "=r"((to)[1]), "=r"((to)[2]), "=r"((to)[3])            \
+                 : "=r"((dst)[0]), "=r"((dst)[1]), "=r"((dst)[2]), "=r"((dst)[3])        \
                  : "r"((uint32_t)__cvta_generic_to_shared(row))                          \
                  : "memory")
 #define MMA_16X8X16(type, sum, a, b0, b1)                                                \
@@ -24,14 +24,14 @@
         : "+f"((sum)[0]), "+f"((sum)[1]), "+f"((sum)[2]), "+f"((sum)[3])                 \
         : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
 
-__device__ static inline void ldmatrix_rows(uint32_t (&to)[4], const void *row)
+__device__ static inline void ldmatrix_rows(uint32_t (&dst)[4], const void *row)
 {
-    LDMATRIX("", to, row);
+    LDMATRIX("", dst, row);
 }
 
-__device__ static inline void ldmatrix_columns(uint32_t (&to)[4], const void *row)
+__device__ static inline void ldmatrix_columns(uint32_t (&dst)[4], const void *row)
 {
-    LDMATRIX(".trans", to, row);
+    LDMATRIX(".trans", dst, row);
 }
 
 __device__ static inline void mma_16x8x16(f16, float (&sum)[4], const uint32_t (&a)[4],

@@ -36,16 +36,16 @@ __global__ void __launch_bounds__(BLOCK)
     int last = -1;
 
     for (int k = 0; k < z.top; k++) {
-        int most = -1;
+        int max = -1;
 
         for (int e = 0; e < z.experts; e++)
             if ((last < 0 || moe_before(x[last], last, x[e], e)) &&
-                (most < 0 || moe_before(x[e], e, x[most], most)))
-                most = e;
-        expert[(int64_t)t * z.top + k] = most;
+                (max < 0 || moe_before(x[e], e, x[max], max)))
+                max = e;
+        expert[(int64_t)t * z.top + k] = max;
         if (k == 0)
-            best[t] = x[most];
-        last = most;
+            best[t] = x[max];
+        last = max;
     }
 }
 
@@ -87,11 +87,11 @@ __global__ void __launch_bounds__(BLOCK)
 
     if (i >= (int64_t)z.tokens * z.top)
         return;
-    int32_t e = slot[i], at = e * z.capacity + place[i];
+    int32_t e = slot[i], pos = e * z.capacity + place[i];
 
-    slot[i] = place[i] < z.capacity ? at : -1 - e;
+    slot[i] = place[i] < z.capacity ? pos : -1 - e;
     if (place[i] < z.capacity)
-        token[at] = (int32_t)i;
+        token[pos] = (int32_t)i;
 }
 
 /* Before the slots are written: slot is the expert. */
@@ -223,10 +223,10 @@ __global__ void __launch_bounds__(BLOCK)
 
     if (i >= n)
         return;
-    uint64_t at = (uint64_t)share_element(a.share, i, image);
+    uint64_t pos = (uint64_t)share_element(a.share, i, image);
 
     y[i] = x[i] + a.deviation * add_noise_normal(c->seed, (uint64_t)c->micro,
-                                                 (uint32_t)a.salt, at);
+                                                 (uint32_t)a.salt, pos);
 }
 
 static const char *add_noise_claim(struct region *r, struct graph *, struct node *n,

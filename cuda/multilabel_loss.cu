@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 }
 
 __global__ void __launch_bounds__(LAST_BLOCK)
-    multilabel_mean(const double *loss, multilabel_inputs t, float *to)
+    multilabel_mean(const double *loss, multilabel_inputs t, float *dst)
 {
     __shared__ double shared[LAST_BLOCK / 32];
     double sum = 0, n = 0;
@@ -85,14 +85,14 @@ __global__ void __launch_bounds__(LAST_BLOCK)
     sum = block_sum<LAST_BLOCK>(sum, shared);
     n = block_sum<LAST_BLOCK>(n, shared) * (t.sum_classes ? 1 : (double)t.classes);
     if (threadIdx.x == 0)
-        *to = n > 0 ? (float)(sum / n) : 0;
+        *dst = n > 0 ? (float)(sum / n) : 0;
 }
 
 /* Each block counts the valid samples itself. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
     multilabel_gradient(const float *logits, multilabel_inputs t, const float *dloss,
-                        float *to)
+                        float *dst)
 {
     __shared__ int shared_count[ROWS_BLOCK / 32];
     int n = 0;
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 
     for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
         row_map<THREADS, N>(
-            logits + i * t.classes, to + i * t.classes, t.classes,
+            logits + i * t.classes, dst + i * t.classes, t.classes,
             [&](int64_t k, float z) {
                 float y = multilabel_target_of(&t.rule, &t, i, k);
 

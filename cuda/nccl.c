@@ -243,26 +243,26 @@ static void end(struct device *dev, const struct use *u)
 }
 
 static void start(struct device *dev, const struct collective *group, enum nccl_lane lane,
-                  const void *from, void *to, int64_t len, int type, int op)
+                  const void *src, void *dst, int64_t len, int type, int op)
 {
     struct use u = begin(dev, group, lane);
 
     nccl_check(dev,
-               u.n->lib->AllReduce(from, to, (size_t)len, type, op, u.c->comm, u.stream),
+               u.n->lib->AllReduce(src, dst, (size_t)len, type, op, u.c->comm, u.stream),
                "ncclAllReduce");
     end(dev, &u);
 }
 
-void nccl_start(struct device *dev, const struct collective *group, const void *from,
-                void *to, int64_t len, int type, int op)
+void nccl_start(struct device *dev, const struct collective *group, const void *src,
+                void *dst, int64_t len, int type, int op)
 {
-    start(dev, group, NCCL_BUCKETS, from, to, len, type, op);
+    start(dev, group, NCCL_BUCKETS, src, dst, len, type, op);
 }
 
-void nccl_start_small(struct device *dev, const struct collective *group, const void *from,
-                      void *to, int64_t len, int type, int op)
+void nccl_start_small(struct device *dev, const struct collective *group, const void *src,
+                      void *dst, int64_t len, int type, int op)
 {
-    start(dev, group, NCCL_SMALL, from, to, len, type, op);
+    start(dev, group, NCCL_SMALL, src, dst, len, type, op);
 }
 
 void nccl_start_to(struct device *dev, const struct collective *group, void *x,

@@ -32,16 +32,16 @@ extern "C" {
 
 enum nccl_lane { NCCL_BUCKETS, NCCL_SMALL, NCCL_LANES };
 
-void nccl_start(struct device *dev, const struct collective *group, const void *from,
-                void *to, int64_t n, int type, int op);
+void nccl_start(struct device *dev, const struct collective *group, const void *src,
+                void *dst, int64_t n, int type, int op);
 /* The same in place, but only rank `root` gets the result; the others' x is undefined. */
 void nccl_start_to(struct device *dev, const struct collective *group, void *x, int64_t n,
                    int type, int op, int root);
 /* Rank r has floats x[begin[r]] to x[begin[r + 1]], and gets those of the others. */
 void nccl_start_gather(struct device *dev, const struct collective *group, float *x,
                        const int64_t *begin);
-void nccl_start_small(struct device *dev, const struct collective *group, const void *from,
-                      void *to, int64_t n, int type, int op);
+void nccl_start_small(struct device *dev, const struct collective *group, const void *src,
+                      void *dst, int64_t n, int type, int op);
 void nccl_join(struct device *dev);
 void nccl_join_small(struct device *dev);
 void nccl_reduce(struct device *dev, const struct collective *group, void *x, int64_t n,

@@ -29,11 +29,11 @@ static void load(void)
     };
 
     for (size_t i = 0; i < sizeof(symbol) / sizeof(symbol[0]); i++) {
-        void *at = opened->version >= symbol[i].since
-                       ? cuda_library_symbol(opened, symbol[i].name)
-                       : NULL;
+        void *function = opened->version >= symbol[i].since
+                             ? cuda_library_symbol(opened, symbol[i].name)
+                             : NULL;
 
-        memcpy((char *)&lib + symbol[i].at, &at, sizeof(at));
+        memcpy((char *)&lib + symbol[i].at, &function, sizeof(function));
     }
 }
 

@@ -29,14 +29,14 @@ struct nccl_library {
     int (*GetUniqueId)(struct nccl_id *id);
     int (*CommInitRank)(void **comm, int world, struct nccl_id id, int rank);
     int (*CommInitAll)(void **comm, int n, const int *device);
-    int (*CommSplit)(void *comm, int color, int key, void **to,
+    int (*CommSplit)(void *comm, int color, int key, void **dst,
                      const void *config); /* NULL before NCCL 2.18 */
     int (*CommDestroy)(void *comm);
-    int (*AllReduce)(const void *from, void *to, size_t n, int type, int op, void *comm,
+    int (*AllReduce)(const void *src, void *dst, size_t n, int type, int op, void *comm,
                      cudaStream_t stream);
-    int (*Reduce)(const void *from, void *to, size_t n, int type, int op, int root,
+    int (*Reduce)(const void *src, void *dst, size_t n, int type, int op, int root,
                   void *comm, cudaStream_t stream);
-    int (*Broadcast)(const void *from, void *to, size_t n, int type, int root, void *comm,
+    int (*Broadcast)(const void *src, void *dst, size_t n, int type, int root, void *comm,
                      cudaStream_t stream);
     int (*CommGetAsyncError)(void *comm, int *code); /* from any thread */
     const char *(*GetErrorString)(int code);

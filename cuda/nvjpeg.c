@@ -28,7 +28,7 @@ struct nvjpeg {
     int (*info)(nvjpegHandle_t handle, const unsigned char *data, size_t len,
                 int *components, int *subsampling, int *widths, int *heights);
     int (*decode)(nvjpegHandle_t handle, nvjpegJpegState_t state,
-                  const unsigned char *data, size_t len, int format, nvjpegImage_t *to,
+                  const unsigned char *data, size_t len, int format, nvjpegImage_t *dst,
                   cudaStream_t stream);
 };
 
@@ -41,11 +41,11 @@ struct jpeg_state {
     size_t room;
 };
 
-static void find_symbol(const struct cuda_library *l, const char *name, void *to)
+static void find_symbol(const struct cuda_library *l, const char *name, void *dst)
 {
-    void *at = cuda_library_symbol(l, name);
+    void *ptr = cuda_library_symbol(l, name);
 
-    memcpy(to, &at, sizeof(at));
+    memcpy(dst, &ptr, sizeof(ptr));
 }
 
 static struct nvjpeg *start(const struct cuda_library *l, int device, struct strbuf *why)
@@ -130,13 +130,13 @@ static bool jpeg_read(void *state, const void *data, size_t len, int w, int h,
 {
     struct jpeg_state *s = state;
     size_t row = 3 * (size_t)w, size = row * (size_t)h;
-    nvjpegImage_t to = {{NULL}, {0}};
+    nvjpegImage_t dst = {{NULL}, {0}};
 
     if (!is_known(s, data, len, w, h) || !make_room(s, size))
         return false;
-    to.channel[0] = s->pixel;
-    to.pitch[0] = row;
-    if (s->lib->decode(s->lib->handle, s->state, data, len, NVJPEG_OUTPUT_RGBI, &to,
+    dst.channel[0] = s->pixel;
+    dst.pitch[0] = row;
+    if (s->lib->decode(s->lib->handle, s->state, data, len, NVJPEG_OUTPUT_RGBI, &dst,
                        s->stream) != NVJPEG_STATUS_SUCCESS) {
         (void)cudaStreamSynchronize(s->stream);
         (void)cudaGetLastError();
@@ -150,7 +150,7 @@ static bool jpeg_read(void *state, const void *data, size_t len, int w, int h,
     return false;
 }
 
-bool cuda_jpeg(struct device *dev, struct jpeg_device *to, struct strbuf *why)
+bool cuda_jpeg(struct device *dev, struct jpeg_device *dst, struct strbuf *why)
 {
     const struct cuda_library *l;
 
@@ -160,7 +160,7 @@ bool cuda_jpeg(struct device *dev, struct jpeg_device *to, struct strbuf *why)
         if (dev->nvjpeg)
             log_info("%s decodes JPEGs", l->text);
     }
-    *to = (struct jpeg_device){dev->nvjpeg, jpeg_open, jpeg_close, jpeg_read};
+    *dst = (struct jpeg_device){dev->nvjpeg, jpeg_open, jpeg_close, jpeg_read};
     return dev->nvjpeg != NULL;
 }
 

@@ -16,7 +16,7 @@
 
 /* Implements backend.jpeg. Returns false with a reason if nvJPEG is missing or does not
  * start. */
-bool cuda_jpeg(struct device *dev, struct jpeg_device *to, struct strbuf *why);
+bool cuda_jpeg(struct device *dev, struct jpeg_device *dst, struct strbuf *why);
 
 /* Called when the device is closed, after all states. */
 void cuda_jpeg_close(struct device *dev);

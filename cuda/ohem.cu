@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(OHEM_BLOCK)
     ohem_sum(const float *loss, int64_t rows, const ohem_search *o, double *partial)
 {
     __shared__ double shared[OHEM_BLOCK / 32];
-    double sum = 0, above = 0, at = 0;
+    double sum = 0, above = 0, pos = 0;
 
     for (int64_t i = (int64_t)blockIdx.x * OHEM_BLOCK + threadIdx.x; i < rows;
          i += (int64_t)gridDim.x * OHEM_BLOCK) {
@@ -163,16 +163,16 @@ __global__ void __launch_bounds__(OHEM_BLOCK)
             sum += (double)loss[i];
             above += 1;
         }
-        at += loss[i] == o->cut;
+        pos += loss[i] == o->cut;
     }
     sum = block_sum<OHEM_BLOCK>(sum, shared);
     above = block_sum<OHEM_BLOCK>(above, shared);
-    at = block_sum<OHEM_BLOCK>(at, shared);
+    pos = block_sum<OHEM_BLOCK>(pos, shared);
     if (threadIdx.x)
         return;
     partial[3 * blockIdx.x] = sum;
     partial[3 * blockIdx.x + 1] = above;
-    partial[3 * blockIdx.x + 2] = at;
+    partial[3 * blockIdx.x + 2] = pos;
 }
 
 __global__ void __launch_bounds__(OHEM_BLOCK)
@@ -180,22 +180,22 @@ __global__ void __launch_bounds__(OHEM_BLOCK)
               float *sums)
 {
     __shared__ double shared[OHEM_BLOCK / 32];
-    double sum = 0, above = 0, at = 0, kept = (double)o->kept;
+    double sum = 0, above = 0, pos = 0, kept = (double)o->kept;
 
     for (unsigned i = threadIdx.x; i < blocks; i += OHEM_BLOCK) {
         sum += partial[3 * i];
         above += partial[3 * i + 1];
-        at += partial[3 * i + 2];
+        pos += partial[3 * i + 2];
     }
     sum = block_sum<OHEM_BLOCK>(sum, shared);
     above = block_sum<OHEM_BLOCK>(above, shared);
-    at = block_sum<OHEM_BLOCK>(at, shared);
+    pos = block_sum<OHEM_BLOCK>(pos, shared);
     if (threadIdx.x)
         return;
     if (kept > above)
         sum += (kept - above) * (double)o->cut;
     sums[OHEM_CUT] = o->cut;
-    sums[OHEM_TIE] = kept > above ? (float)((kept - above) / at) : 0;
+    sums[OHEM_TIE] = kept > above ? (float)((kept - above) / pos) : 0;
     sums[OHEM_SCALE] = kept > 0 ? (float)(1 / kept) : 0;
     *loss = kept > 0 ? (float)(sum / kept) : 0;
 }
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(OHEM_BLOCK)
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
     ohem_gradient(ohem_input in, const float *dloss, const float *sums, const float *loss,
-                  float *to)
+                  float *dst)
 {
     __shared__ float shared[ROWS_BLOCK / 32];
     const row_input &r = in.row;
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         float lse = row_lse<THREADS, N>(z, r.classes, 1, shared);
         int own = row_label(&r.labels, i);
 
-        row_map<THREADS, N>(z, to + i * r.classes, r.classes, [&](int64_t k, float v) {
+        row_map<THREADS, N>(z, dst + i * r.classes, r.classes, [&](int64_t k, float v) {
             return w == 0 ? 0.0f : (expf(v - lse) - (k == own ? 1.0f : 0.0f)) * w;
         });
     }

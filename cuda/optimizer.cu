@@ -129,18 +129,18 @@ struct pieces {
     struct range *range; /* per segment; NULL: not wanted */
 };
 
-static void cut_pieces(struct pieces *p, int64_t at, int64_t end, int segment)
+static void cut_pieces(struct pieces *p, int64_t pos, int64_t end, int segment)
 {
-    while (at < end) {
-        int len = end - at < PIECE ? (int)(end - at) : (int)PIECE;
+    while (pos < end) {
+        int len = end - pos < PIECE ? (int)(end - pos) : (int)PIECE;
 
         if (p->n == p->cap) {
             p->cap = p->cap ? 2 * p->cap : 64;
             p->item =
                 (struct piece *)xrealloc(p->item, (size_t)p->cap * sizeof(*p->item));
         }
-        p->item[p->n++] = {at, len, segment};
-        at += len;
+        p->item[p->n++] = {pos, len, segment};
+        pos += len;
     }
 }
 
@@ -155,21 +155,21 @@ static const struct update *update_of(const struct optimizer_state *st)
 static void cut_all(struct pieces *p, const struct optimizer_state *st)
 {
     const struct update *u = update_of(st);
-    int64_t at = 0, end = st->ema ? tensor_len(st->ema->out[0]) : 0;
+    int64_t pos = 0, end = st->ema ? tensor_len(st->ema->out[0]) : 0;
 
     for (int i = 0; u && i < u->nsegment; i++) {
         const struct update_segment *s = &u->segment[i];
 
         if (st->ema)
-            cut_pieces(p, at, s->offset, -1);
-        at = s->offset + s->len;
+            cut_pieces(p, pos, s->offset, -1);
+        pos = s->offset + s->len;
         if (p->range)
             p->range[i].first = p->n;
-        cut_pieces(p, s->offset, at, i);
+        cut_pieces(p, s->offset, pos, i);
         if (p->range)
             p->range[i].n = p->n - p->range[i].first;
     }
-    cut_pieces(p, at, end, -1);
+    cut_pieces(p, pos, end, -1);
 }
 
 static int table(struct region *r, struct device *dev, const void *item, int n,

@@ -13,59 +13,60 @@ template <class H> struct flat_arrays {
     H *half;
 };
 
-/* N elements from `at` on. */
+/* N elements from `pos` on. */
 template <class K, class H, int N>
-__device__ static inline void update_pack(const flat_arrays<H> &a, int64_t at,
+__device__ static inline void update_pack(const flat_arrays<H> &a, int64_t pos,
                                           const typename K::rule &r, float rate)
 {
-    pack<float, N> g = pack_load<N>(a.g + at), w = pack_load<N>(a.w + at), m1 = w, m2 = w,
-                   e = w;
+    pack<float, N> g = pack_load<N>(a.g + pos), w = pack_load<N>(a.w + pos), m1 = w,
+                   m2 = w, e = w;
     pack<H, N> half;
 
     if (a.m1)
-        m1 = pack_load<N>(a.m1 + at);
+        m1 = pack_load<N>(a.m1 + pos);
     if (a.m2)
-        m2 = pack_load<N>(a.m2 + at);
+        m2 = pack_load<N>(a.m2 + pos);
     if (a.ema)
-        e = pack_load<N>(a.ema + at);
+        e = pack_load<N>(a.ema + pos);
     for (int k = 0; k < N; k++) {
         K::element(&w.v[k], &m1.v[k], &m2.v[k], g.v[k], r);
         e.v[k] = ema_element(e.v[k], w.v[k], rate);
         half.set(k, w.v[k]);
     }
-    pack_store<float, N>(a.w + at, w);
+    pack_store<float, N>(a.w + pos, w);
     if (a.m1)
-        pack_store<float, N>(a.m1 + at, m1);
+        pack_store<float, N>(a.m1 + pos, m1);
     if (a.m2)
-        pack_store<float, N>(a.m2 + at, m2);
+        pack_store<float, N>(a.m2 + pos, m2);
     if (a.ema)
-        pack_store<float, N>(a.ema + at, e);
+        pack_store<float, N>(a.ema + pos, e);
     if (a.half)
-        pack_store<H, N>(a.half + at, half);
+        pack_store<H, N>(a.half + pos, half);
 }
 
 template <class H, int N>
-__device__ static inline void ema_pack(const flat_arrays<H> &a, int64_t at, float rate)
+__device__ static inline void ema_pack(const flat_arrays<H> &a, int64_t pos, float rate)
 {
-    pack<float, N> w = pack_load<N>(a.w + at), e = pack_load<N>(a.ema + at);
+    pack<float, N> w = pack_load<N>(a.w + pos), e = pack_load<N>(a.ema + pos);
 
     for (int k = 0; k < N; k++)
         e.v[k] = ema_element(e.v[k], w.v[k], rate);
-    pack_store<float, N>(a.ema + at, e);
+    pack_store<float, N>(a.ema + pos, e);
 }
 
-/* Adds the squares of N weights from `at` on, and of the measured values. */
+/* Adds the squares of N weights from `pos` on, and of the measured values. */
 template <class K, class H, int N>
-__device__ static inline void measure_pack(const flat_arrays<H> &a, int64_t at,
+__device__ static inline void measure_pack(const flat_arrays<H> &a, int64_t pos,
                                            const typename K::rule &r, double *w2,
                                            double *x2)
 {
-    pack<float, N> g = pack_load<N>(a.g + at), w = pack_load<N>(a.w + at), m1 = w, m2 = w;
+    pack<float, N> g = pack_load<N>(a.g + pos), w = pack_load<N>(a.w + pos), m1 = w,
+                   m2 = w;
 
     if (a.m1)
-        m1 = pack_load<N>(a.m1 + at);
+        m1 = pack_load<N>(a.m1 + pos);
     if (a.m2)
-        m2 = pack_load<N>(a.m2 + at);
+        m2 = pack_load<N>(a.m2 + pos);
     for (int k = 0; k < N; k++) {
         double x = (double)K::measured(w.v[k], m1.v[k], m2.v[k], g.v[k], r);
 

@@ -71,11 +71,11 @@ struct tensor *cuda_joined(const struct tensor *t)
 int cuda_write_stored(struct region *r, const struct graph *g, struct tensor *x)
 {
     int64_t stored = cuda_stored_channels(g, x);
-    int at = region_write(r, x);
+    int pos = region_write(r, x);
 
     if (stored)
-        region_room(r, at, tensor_size(x) / (size_t)x->dim[1] * (size_t)stored);
-    return at;
+        region_room(r, pos, tensor_size(x) / (size_t)x->dim[1] * (size_t)stored);
+    return pos;
 }
 
 /* vectors: number of vectors of dst; stored: divider by the vectors per pixel. */

@@ -30,9 +30,9 @@ __device__ static inline item item_of(const shortcut &k)
 {
     unsigned image = divide(k.chunks, blockIdx.x);
     unsigned i = (blockIdx.x - image * k.chunks.divisor) * BLOCK + threadIdx.x;
-    unsigned at = divide(k.channels, i), h = divide(k.width, at);
+    unsigned pos = divide(k.channels, i), h = divide(k.width, pos);
 
-    return {image, i, h, at - h * k.width.divisor, i - at * k.channels.divisor};
+    return {image, i, h, pos - h * k.width.divisor, i - pos * k.channels.divisor};
 }
 
 template <class T, int N>
@@ -45,9 +45,9 @@ __global__ void __launch_bounds__(BLOCK) shortcut_forward(const T *x, T *y, shor
     if ((int)o.i >= k.items)
         return;
     if (c >= 0 && c < k.in_c) {
-        int at = ((int)o.h * stride * k.in_w + (int)o.w * stride) * k.in_c + c;
+        int pos = ((int)o.h * stride * k.in_w + (int)o.w * stride) * k.in_c + c;
 
-        a = pack_load<N>(x + ((int64_t)o.image * k.others + at) * N);
+        a = pack_load<N>(x + ((int64_t)o.image * k.others + pos) * N);
     }
     pack_store<T, N>(y + ((int64_t)o.image * k.items + o.i) * N, a);
 }
@@ -62,9 +62,9 @@ __global__ void __launch_bounds__(BLOCK) shortcut_backward(const T *dy, T *dx, s
     if ((int)o.i >= k.items)
         return;
     if (h * k.stride.divisor == o.h && w * k.stride.divisor == o.w) {
-        int at = ((int)h * k.out_w + (int)w) * k.out_c + k.before + (int)o.c;
+        int pos = ((int)h * k.out_w + (int)w) * k.out_c + k.before + (int)o.c;
 
-        a = pack_load<N>(dy + ((int64_t)o.image * k.others + at) * N);
+        a = pack_load<N>(dy + ((int64_t)o.image * k.others + pos) * N);
     }
     pack_store<T, N>(dx + ((int64_t)o.image * k.items + o.i) * N, a);
 }
@@ -93,8 +93,8 @@ static void shortcut_launch(const struct step *s, struct device *dev)
         (const struct pad_shortcut_attrs *)s->node->attrs;
     bool grad = s->node->op == &op_pad_shortcut_grad;
     const struct tensor *y = grad ? s->in_tensor[0] : s->out_tensor[0];
-    const struct tensor *to = s->out_tensor[0], *from = s->in_tensor[0];
-    int64_t items = tensor_len(to) / N / to->dim[0];
+    const struct tensor *dst = s->out_tensor[0], *from = s->in_tensor[0];
+    int64_t items = tensor_len(dst) / N / dst->dim[0];
     unsigned chunks = cuda_blocks(items, BLOCK, 1);
     shortcut k = {.items = (int)items,
                   .others = (int)(tensor_len(from) / N / from->dim[0]),
@@ -107,7 +107,7 @@ static void shortcut_launch(const struct step *s, struct device *dev)
                   .channels = divider_of((unsigned)(grad ? a->in_c : a->out) / N),
                   .width = divider_of((unsigned)(grad ? a->in_w : y->dim[3])),
                   .stride = divider_of((unsigned)a->stride)};
-    unsigned grid = chunks * (unsigned)to->dim[0];
+    unsigned grid = chunks * (unsigned)dst->dim[0];
 
     if (grad)
         LAUNCH(dev, (shortcut_backward<T, N>), grid, BLOCK, 0, (const T *)s->in[0],

@@ -25,12 +25,12 @@ struct position {
     int sample, row, column;
 };
 
-__device__ static inline position position_of(const merge &k, unsigned at)
+__device__ static inline position position_of(const merge &k, unsigned pos)
 {
-    unsigned row = divide(k.row, at), sample = divide(k.sample, row);
+    unsigned row = divide(k.row, pos), sample = divide(k.sample, row);
 
     return {(int)sample, (int)(row - sample * k.sample.divisor),
-            (int)(at - row * k.row.divisor)};
+            (int)(pos - row * k.row.divisor)};
 }
 
 template <class T, int N>
@@ -57,15 +57,15 @@ template <class T, int N>
 __global__ void __launch_bounds__(BLOCK) merge_backward(const T *dy, T *dx, merge k)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
-    quotient at = divide_item(k.x, blockIdx.x, threadIdx.x);
-    position p = position_of(k, (unsigned)at.quotient);
+    quotient item = divide_item(k.x, blockIdx.x, threadIdx.x);
+    position p = position_of(k, (unsigned)item.quotient);
     int64_t merged = (int64_t)(p.sample * k.out_h + p.row / 2) * k.out_w + p.column / 2;
     int quarter = p.row % 2 + 2 * (p.column % 2);
 
     if (i < k.items)
         pack_store<T, N>(
             dx + i * N,
-            pack_load<N>(dy + ((merged * 4 + quarter) * k.x.divisor + at.rest) * N));
+            pack_load<N>(dy + ((merged * 4 + quarter) * k.x.divisor + item.rest) * N));
 }
 
 static const char *merge_claim(struct region *r, struct graph *, struct node *n,
@@ -88,11 +88,11 @@ static void merge_launch(const struct step *s, struct device *dev)
     bool grad = s->node->op == &op_patch_merge_grad;
     const struct tensor *x = grad ? s->out_tensor[0] : s->in_tensor[0];
     const struct tensor *y = grad ? s->in_tensor[0] : s->out_tensor[0];
-    const struct tensor *to = s->out_tensor[0];
-    merge k = {.items = tensor_len(to) / N,
+    const struct tensor *dst = s->out_tensor[0];
+    merge k = {.items = tensor_len(dst) / N,
                .x = divider_of((unsigned)(x->dim[3] / N)),
-               .row = divider_of((unsigned)to->dim[2]),
-               .sample = divider_of((unsigned)to->dim[1]),
+               .row = divider_of((unsigned)dst->dim[2]),
+               .sample = divider_of((unsigned)dst->dim[1]),
                .in_h = (int)x->dim[1],
                .in_w = (int)x->dim[2],
                .out_h = (int)y->dim[1],

@@ -20,11 +20,11 @@ __device__ static inline pixel_index pixel_index_of(unsigned blocks, int packs, 
                                                     int w)
 {
     unsigned i = blockIdx.x % blocks * POOL_THREADS + threadIdx.x;
-    unsigned at = i / (unsigned)packs;
+    unsigned pos = i / (unsigned)packs;
 
     return {(int)(blockIdx.x / blocks), (int)(i % (unsigned)packs),
-            (int)(at / (unsigned)w), (int)(at % (unsigned)w),
-            at < (unsigned)w * (unsigned)h};
+            (int)(pos / (unsigned)w), (int)(pos % (unsigned)w),
+            pos < (unsigned)w * (unsigned)h};
 }
 
 static inline unsigned spot_blocks(int packs, int h, int w)

@@ -43,7 +43,7 @@ static const char *pool_claim(struct region *r, struct graph *, struct node *n,
             return "one type for all";
 
     resample_taps t[AXES] = {pool2d_taps(a, IMAGE_H), pool2d_taps(a, IMAGE_W)};
-    int words = 0, at = 0;
+    int words = 0, pos = 0;
 
     t[COVER_ROWS] = resample_taps_transposed(&t[ROWS], a->in_h);
     t[COVER_COLUMNS] = resample_taps_transposed(&t[COLUMNS], a->in_w);
@@ -53,8 +53,8 @@ static const char *pool_claim(struct region *r, struct graph *, struct node *n,
     tap_word *table = (tap_word *)xcalloc((size_t)words, sizeof(*table));
 
     for (int i = 0; i < AXES; i++) {
-        st->axis[i] = taps_put(table, at, t[i]);
-        at += taps_words(t[i]);
+        st->axis[i] = taps_put(table, pos, t[i]);
+        pos += taps_words(t[i]);
         resample_taps_release(&t[i]);
     }
     region_claim_node(r, n);
@@ -79,15 +79,15 @@ __device__ static inline void find_largest(const T *x, const tap_word *table,
     }
     for (int i = 0; i < rows.count; i++)
         for (int j = 0; j < columns.count; j++) {
-            int at = (rows.first + i) * p.in_w + columns.first + j;
-            pack<T, N> a = pack_load<N>(x + (int64_t)at * p.packs * N);
+            int pos = (rows.first + i) * p.in_w + columns.first + j;
+            pack<T, N> a = pack_load<N>(x + (int64_t)pos * p.packs * N);
 
             for (int k = 0; k < N; k++) {
                 float v = a.get(k);
 
                 if (won[k] < 0 || v > best[k] || v != v) {
                     best[k] = v;
-                    won[k] = at;
+                    won[k] = pos;
                 }
             }
         }
@@ -106,12 +106,12 @@ __global__ void __launch_bounds__(POOL_THREADS)
         return;
 
     int64_t image = (int64_t)s.image * p.in_h * p.in_w;
-    int64_t at = ((int64_t)s.image * out_h + s.h) * out_w + s.w;
+    int64_t pos = ((int64_t)s.image * out_h + s.h) * out_w + s.w;
 
     find_largest<N>(x + (image * p.packs + s.pack) * N, table, p, s.h, s.w, best, won);
     for (int k = 0; k < N; k++)
         a.set(k, best[k]);
-    pack_store<T, N>(y + (at * p.packs + s.pack) * N, a);
+    pack_store<T, N>(y + (pos * p.packs + s.pack) * N, a);
 }
 
 template <class T, int N>
@@ -133,20 +133,20 @@ __global__ void __launch_bounds__(POOL_THREADS)
     for (int i = 0; i < rows.count; i++)
         for (int j = 0; j < columns.count; j++) {
             int h = rows.first + i, w = columns.first + j;
-            int64_t at = ((int64_t)s.image * p.axis[ROWS].n + h) * p.axis[COLUMNS].n + w;
+            int64_t pos = ((int64_t)s.image * p.axis[ROWS].n + h) * p.axis[COLUMNS].n + w;
 
             find_largest<N>(x + (image * p.packs + s.pack) * N, table, p, h, w, best,
                             won);
-            a = pack_load<N>(dy + (at * p.packs + s.pack) * N);
+            a = pack_load<N>(dy + (pos * p.packs + s.pack) * N);
             for (int k = 0; k < N; k++)
                 sum[k] += won[k] == s.h * p.in_w + s.w ? a.get(k) : 0;
         }
     for (int k = 0; k < N; k++)
         a.set(k, sum[k]);
 
-    int64_t at = image + s.h * p.in_w + s.w;
+    int64_t pos = image + s.h * p.in_w + s.w;
 
-    pack_store<T, N>(dx + (at * p.packs + s.pack) * N, a);
+    pack_store<T, N>(dx + (pos * p.packs + s.pack) * N, a);
 }
 
 static void pool_run(struct step *s, struct device *dev)

@@ -46,19 +46,19 @@ static char *look_in(const char *variable, const char *sub, const char *soname)
 /* PREFIX/bin/python3 has its packages below PREFIX. */
 static char *look_in_path(const char *soname)
 {
-    const char *at = getenv("PATH");
+    const char *cursor = getenv("PATH");
     char *found = NULL;
 
-    while (at && *at && !found) {
-        size_t len = strcspn(at, ":");
-        char *python = xasprintf("%.*s/python3", (int)len, at);
-        size_t prefix = len > 4 && !strncmp(at + len - 4, "/bin", 4) ? len - 4 : 0;
+    while (cursor && *cursor && !found) {
+        size_t len = strcspn(cursor, ":");
+        char *python = xasprintf("%.*s/python3", (int)len, cursor);
+        size_t prefix = len > 4 && !strncmp(cursor + len - 4, "/bin", 4) ? len - 4 : 0;
 
         if (prefix && !access(python, X_OK))
-            found = look_below(at, prefix, soname);
+            found = look_below(cursor, prefix, soname);
         free(python);
-        at += len;
-        at += *at == ':';
+        cursor += len;
+        cursor += *cursor == ':';
     }
     return found;
 }

@@ -8,14 +8,14 @@
 enum { BLOCK = 256 };
 
 __global__ void __launch_bounds__(BLOCK)
-    qkv_join(const float *q, const float *v, float *to, int c)
+    qkv_join(const float *q, const float *v, float *dst, int c)
 {
     int i = (int)(blockIdx.x * BLOCK + threadIdx.x);
 
     if (i < c) {
-        to[i] = q[i];
-        to[c + i] = 0;
-        to[2 * c + i] = v[i];
+        dst[i] = q[i];
+        dst[c + i] = 0;
+        dst[2 * c + i] = v[i];
     }
 }
 

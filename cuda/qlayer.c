@@ -263,21 +263,21 @@ static const char *qlayer_claim(struct region *r, struct graph *g, struct node *
 
 /* ---- running ---- */
 
-/* Float `at` of a read, element `at` of a write; returns NULL if it is absent. */
-static const void *read_at(const struct step *s, int i, int64_t at)
+/* Float `pos` of a read, element `pos` of a write; returns NULL if it is absent. */
+static const void *read_at(const struct step *s, int i, int64_t pos)
 {
-    return i >= 0 ? (const float *)s->in[i] + at : NULL;
+    return i >= 0 ? (const float *)s->in[i] + pos : NULL;
 }
 
-static void *write_at(const struct step *s, int i, int64_t at, size_t size)
+static void *write_at(const struct step *s, int i, int64_t pos, size_t size)
 {
-    return i >= 0 ? (char *)s->out[i] + (size_t)at * size : NULL;
+    return i >= 0 ? (char *)s->out[i] + (size_t)pos * size : NULL;
 }
 
 static void finish_sums(struct step *s, struct device *dev, int part)
 {
     const struct qlayer_state *st = s->state;
-    int64_t at = part * st->rows * st->weights.filters;
+    int64_t pos = part * st->rows * st->weights.filters;
 
     cuda_qlayer_finish(
         dev, &(const struct qlayer_finish){
@@ -291,10 +291,10 @@ static void finish_sums(struct step *s, struct device *dev, int part)
                  .offsets = st->offset ? s->derived[1] : NULL,
                  .h = st->h,
                  .w = st->w,
-                 .other = read_at(s, st->chain.add, at),
+                 .other = read_at(s, st->chain.add, pos),
                  .relu = st->chain.relu,
-                 .floats = write_at(s, st->chain.floats, at, sizeof(float)),
-                 .bytes = write_at(s, st->chain.bytes, at, 1),
+                 .floats = write_at(s, st->chain.floats, pos, sizeof(float)),
+                 .bytes = write_at(s, st->chain.bytes, pos, 1),
                  .y_scale = read_at(s, st->chain.scale, 0),
                  .is_unsigned = st->chain.is_unsigned,
              });

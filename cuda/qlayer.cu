@@ -114,11 +114,11 @@ struct qlayer_split {
     divider row, column, line, dilation_h, dilation_w;
 };
 
-/* Sets [*lo, *hi) to the taps of result `at` that lie within the image. */
-HOST_DEVICE static inline void taps_within(const qlayer_axis &a, divider dilation, int at,
-                                           int *lo, int *hi)
+/* Sets [*lo, *hi) to the taps of result `pos` that lie within the image. */
+HOST_DEVICE static inline void taps_within(const qlayer_axis &a, divider dilation,
+                                           int pos, int *lo, int *hi)
 {
-    int first = at * a.stride - a.pad;
+    int first = pos * a.stride - a.pad;
     int below =
         first < 0 ? (int)divide(dilation, (unsigned)(-first + a.dilation - 1)) : 0;
     int within =
@@ -137,12 +137,12 @@ struct corners {
 HOST_DEVICE static inline corners corners_of(const qlayer_finish &f,
                                              const qlayer_split &d, unsigned row)
 {
-    unsigned at = divide(d.column, row), image = divide(d.line, at);
+    unsigned pos = divide(d.column, row), image = divide(d.line, pos);
     int64_t line = f.w.taps + 1;
     int top, bottom, left, right;
 
-    taps_within(f.h, d.dilation_h, (int)(at - image * d.line.divisor), &top, &bottom);
-    taps_within(f.w, d.dilation_w, (int)(row - at * d.column.divisor), &left, &right);
+    taps_within(f.h, d.dilation_h, (int)(pos - image * d.line.divisor), &top, &bottom);
+    taps_within(f.w, d.dilation_w, (int)(row - pos * d.column.divisor), &left, &right);
     return {{f.offsets + (bottom * line + right) * f.out,
              f.offsets + (top * line + left) * f.out},
             {f.offsets + (top * line + right) * f.out,
@@ -163,13 +163,13 @@ template <int N, class T> HOST_DEVICE static inline void load(T *v, const T *fro
     }
 }
 
-template <int N> HOST_DEVICE static inline void store(float *to, const float *v)
+template <int N> HOST_DEVICE static inline void store(float *dst, const float *v)
 {
     if constexpr (N == 4)
-        vec_store(to, vec<float>{{v[0], v[1], v[2], v[3]}});
+        vec_store(dst, vec<float>{{v[0], v[1], v[2], v[3]}});
     else
         for (int k = 0; k < N; k++)
-            to[k] = v[k];
+            dst[k] = v[k];
 }
 
 template <int N>
@@ -190,7 +190,7 @@ HOST_DEVICE static inline void add_offsets(int32_t *sum, const qlayer_finish &f,
 /* Computes channels [c, c + N) of the result, with shortcut and ReLU. */
 template <int N>
 HOST_DEVICE static inline void results(float *v, const int32_t *sum,
-                                       const qlayer_finish &f, int64_t at, int64_t c)
+                                       const qlayer_finish &f, int64_t pos, int64_t c)
 {
     float scale[N], bias[N] = {}, other[N] = {};
 
@@ -198,7 +198,7 @@ HOST_DEVICE static inline void results(float *v, const int32_t *sum,
     if (f.bias)
         load<N>(bias, f.bias + c);
     if (f.other)
-        load<N>(other, f.other + at);
+        load<N>(other, f.other + pos);
     for (int k = 0; k < N; k++) {
         v[k] = qlayer_result(sum[k], *f.x_scale, scale[k], f.bias ? bias : nullptr, k);
         v[k] = f.other ? v[k] + other[k] : v[k];
@@ -207,7 +207,7 @@ HOST_DEVICE static inline void results(float *v, const int32_t *sum,
 }
 
 template <int N>
-HOST_DEVICE static inline void store_bytes(const qlayer_finish &f, int64_t at,
+HOST_DEVICE static inline void store_bytes(const qlayer_finish &f, int64_t pos,
                                            const float *v)
 {
     float lo = f.is_unsigned ? 0 : (float)QUANTIZE_MIN_I8;
@@ -218,9 +218,9 @@ HOST_DEVICE static inline void store_bytes(const qlayer_finish &f, int64_t at,
         word |= ((uint32_t)(int)quantize_element(v[k], *f.y_scale, lo, hi) & 255)
                 << 8 * k;
     if constexpr (N == 4)
-        *(uint32_t *)(void *)(f.bytes + at) = word;
+        *(uint32_t *)(void *)(f.bytes + pos) = word;
     else
-        f.bytes[at] = (uint8_t)word;
+        f.bytes[pos] = (uint8_t)word;
 }
 
 /* Channels [c, c + N) of one row. */

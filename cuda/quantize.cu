@@ -70,8 +70,8 @@ __global__ void __launch_bounds__(BLOCK)
     qconv(const B *x, const float *w, const float *scale, const float *x_scale,
           const float *bias, float *y, geometry k)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, at = i / k.out;
-    int64_t row = at / k.out_w, image = row / k.out_h;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, pos = i / k.out;
+    int64_t row = pos / k.out_w, image = row / k.out_h;
     int o = (int)(i % k.out), ni = k.in / k.groups;
     int first = o / (k.out / k.groups) * ni, sum = 0;
 
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(BLOCK)
     for (int a = 0; a < k.kernel_h; a++)
         for (int b = 0; b < k.kernel_w; b++) {
             int64_t h = row % k.out_h * k.stride_h - k.pad_h + (int64_t)a * k.dilation_h;
-            int64_t v = at % k.out_w * k.stride_w - k.pad_w + (int64_t)b * k.dilation_w;
+            int64_t v = pos % k.out_w * k.stride_w - k.pad_w + (int64_t)b * k.dilation_w;
             const B *from = x + ((image * k.in_h + h) * k.in_w + v) * k.in + first;
             const float *with = w + (((int64_t)o * k.kernel_h + a) * k.kernel_w + b) * ni;
 

@@ -24,19 +24,19 @@ static const char *reduce_sum_claim(struct region *r, struct graph *, struct nod
 /* The offset in x of result k (of the kept dims) and term i (of the summed ones). */
 __device__ static inline int64_t place(const struct reduce_loops &loops, int64_t k, int64_t i)
 {
-    int64_t at = 0, stride = 1;
+    int64_t pos = 0, stride = 1;
 
     for (int d = loops.n - 1; d >= 0; d--) {
         int64_t rest = loops.kept[d] ? k : i, next = rest / loops.len[d];
 
-        at += (rest - next * loops.len[d]) * stride;
+        pos += (rest - next * loops.len[d]) * stride;
         stride *= loops.len[d];
         if (loops.kept[d])
             k = next;
         else
             i = next;
     }
-    return at;
+    return pos;
 }
 
 template <class T>

@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 }
 
 __global__ void __launch_bounds__(LAST_BLOCK)
-    regression_mean(const double *loss, regression_batch t, float *to)
+    regression_mean(const double *loss, regression_batch t, float *dst)
 {
     __shared__ double shared[LAST_BLOCK / 32];
     double sum = 0, n = 0;
@@ -87,14 +87,14 @@ __global__ void __launch_bounds__(LAST_BLOCK)
     sum = block_sum<LAST_BLOCK>(sum, shared);
     n = block_sum<LAST_BLOCK>(n, shared) * (double)t.targets;
     if (threadIdx.x == 0)
-        *to = n > 0 ? (float)(sum / n) : 0;
+        *dst = n > 0 ? (float)(sum / n) : 0;
 }
 
 /* Each block counts the valid samples itself. */
 template <int THREADS, int N>
 __global__ void __launch_bounds__(ROWS_BLOCK)
     regression_gradient(const float *values, regression_batch t, const float *dloss,
-                        float *to)
+                        float *dst)
 {
     __shared__ int shared_count[ROWS_BLOCK / 32];
     int n = 0;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
     for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
         bool valid = regression_valid(&t, i);
 
-        row_map<THREADS, N>(values + i * t.targets, to + i * t.targets, t.targets,
+        row_map<THREADS, N>(values + i * t.targets, dst + i * t.targets, t.targets,
                             [&](int64_t k, float z) {
                                 float e = regression_error(&t, i, k, z);
 

@@ -65,12 +65,12 @@ __global__ void __launch_bounds__(POOL_THREADS)
     taps_at rows = taps_of(table, p.rows, s.h), columns = taps_of(table, p.columns, s.w);
 
     for (int h = 0; h < rows.count; h++) {
-        int64_t at =
+        int64_t pos =
             ((int64_t)s.image * p.in_h + rows.first + h) * p.in_w + columns.first;
         float part[N] = {};
 
         for (int w = 0; w < columns.count; w++) {
-            a = pack_load<N>(x + ((at + w) * p.packs + s.pack) * N);
+            a = pack_load<N>(x + ((pos + w) * p.packs + s.pack) * N);
             for (int k = 0; k < N; k++)
                 part[k] += a.get(k) * columns.weight[w].f;
         }
@@ -80,9 +80,9 @@ __global__ void __launch_bounds__(POOL_THREADS)
     for (int k = 0; k < N; k++)
         a.set(k, sum[k]);
 
-    int64_t at = ((int64_t)s.image * p.rows.n + s.h) * p.columns.n + s.w;
+    int64_t pos = ((int64_t)s.image * p.rows.n + s.h) * p.columns.n + s.w;
 
-    pack_store<T, N>(y + (at * p.packs + s.pack) * N, a);
+    pack_store<T, N>(y + (pos * p.packs + s.pack) * N, a);
 }
 
 static void resample_run(struct step *s, struct device *dev)

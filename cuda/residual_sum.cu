@@ -116,8 +116,8 @@ __global__ void __launch_bounds__(TILE_THREADS)
     if (gamma)
         table_load<N>(gamma + p.channel, scale);
     for (int i = 0; i < ROUNDS && row < t.rows; i++, row += t.high) {
-        int64_t at = row * t.channels + p.channel;
-        pack<T, N> a = pack_load<N>(branch + at), b = pack_load<N>(other + at);
+        int64_t pos = row * t.channels + p.channel;
+        pack<T, N> a = pack_load<N>(branch + pos), b = pack_load<N>(other + pos);
         float factor = path_factor(m, row);
 
         for (int k = 0; k < N; k++) {
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
                 a.set(k, a.get(k) * factor);
             b.set(k, a.get(k) + b.get(k));
         }
-        pack_store(y + at, b);
+        pack_store(y + pos, b);
     }
 }
 

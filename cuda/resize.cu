@@ -41,20 +41,20 @@ __global__ void __launch_bounds__(BLOCK)
     resize_weights(const struct resize_job *jobs, resize_dims d, struct resize_line *line)
 {
     int64_t t = (int64_t)blockIdx.x * BLOCK + threadIdx.x, image = t / (d.w + d.h);
-    int at = (int)(t % (d.w + d.h)), o, lo, hi;
-    bool along_x = at < d.w;
+    int pos = (int)(t % (d.w + d.h)), o, lo, hi;
+    bool along_x = pos < d.w;
 
     if (image >= d.images || !jobs[image].resize)
         return;
 
     const struct resize_job *j = &jobs[image];
     const struct resize_axis *a = along_x ? &j->x : &j->y;
-    struct resize_line *to = &line[t];
+    struct resize_line *dst = &line[t];
     double sum = 0;
 
-    o = at - (along_x ? j->dst_x : d.w + j->dst_y);
+    o = pos - (along_x ? j->dst_x : d.w + j->dst_y);
     if (o < 0 || o >= a->n) {
-        to->n = 0; /* outside the image */
+        dst->n = 0; /* outside the image */
         return;
     }
     o = a->first + (along_x && j->flip ? a->n - 1 - o : o);
@@ -62,12 +62,12 @@ __global__ void __launch_bounds__(BLOCK)
     hi = hi - lo < RESIZE_TAPS ? hi : lo + RESIZE_TAPS;
     for (int i = lo; i < hi; i++)
         sum += resize_raw_weight(a, j->filter, o, i);
-    to->first = lo - (along_x ? j->src_x : j->src_y);
-    to->n = hi - lo;
+    dst->first = lo - (along_x ? j->src_x : j->src_y);
+    dst->n = hi - lo;
     for (int i = lo; i < hi; i++) {
         double w = sum == 0 ? i == lo : resize_raw_weight(a, j->filter, o, i) * (1 / sum);
 
-        to->weight[i - lo] = resize_fixed(w);
+        dst->weight[i - lo] = resize_fixed(w);
     }
 }
 

@@ -51,10 +51,10 @@ __device__ static inline void place_of(const strided_loops &l, int64_t i, int64_
 {
     *x = *y = 0;
     for (int d = 0; d < l.n; d++) {
-        int64_t at = i % l.len[d];
+        int64_t pos = i % l.len[d];
 
-        *x += at * l.in_x[d];
-        *y += at * l.in_y[d];
+        *x += pos * l.in_x[d];
+        *y += pos * l.in_y[d];
         i /= l.len[d];
     }
 }
@@ -74,28 +74,28 @@ template <class T>
 __global__ void __launch_bounds__(BLOCK)
     strided_forward(const T *x, T *y, strided_loops l)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, from, to;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, from, end;
 
     if (i >= l.count)
         return;
-    place_of(l, i, &from, &to);
+    place_of(l, i, &from, &end);
     for (int64_t r = 0; r < l.repeats; r++)
-        y[to + repeat_of(l, r)] = x[from];
+        y[end + repeat_of(l, r)] = x[from];
 }
 
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
     strided_backward(const T *dy, T *dx, strided_loops l)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, to, from;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, end, from;
     float sum = 0;
 
     if (i >= l.count)
         return;
-    place_of(l, i, &to, &from);
+    place_of(l, i, &end, &from);
     for (int64_t r = 0; r < l.repeats; r++)
         sum += to_float(dy[from + repeat_of(l, r)]);
-    dx[to] = from_float<T>(sum);
+    dx[end] = from_float<T>(sum);
 }
 
 static const char *strided_copy_claim(struct region *r, struct graph *, struct node *n,

@@ -55,10 +55,10 @@ struct strip_place {
 __device__ static inline strip_place strip_place_of(const strip_grid &g, int columns,
                                                     unsigned q)
 {
-    unsigned at = divide(g.height, q), image = divide(g.strips, at);
+    unsigned pos = divide(g.height, q), image = divide(g.strips, pos);
 
-    return {(int)image, (int)(q - at * g.height.divisor),
-            (int)(at - image * g.strips.divisor) * columns - g.shift};
+    return {(int)image, (int)(q - pos * g.height.divisor),
+            (int)(pos - image * g.strips.divisor) * columns - g.shift};
 }
 
 static inline strip_grid strip_grid_of(int height, int width, int columns, int shift)
@@ -71,9 +71,9 @@ static inline strip_grid strip_grid_of(int height, int width, int columns, int s
 template <int LOADS> __device__ static inline unsigned strip_mask(int first, int width)
 {
     int from = first < 0 ? -first : 0;
-    int to = width - first < LOADS ? width - first : LOADS;
+    int end = width - first < LOADS ? width - first : LOADS;
 
-    return to > from && from < LOADS ? ((1u << to) - 1) & ~((1u << from) - 1) : 0;
+    return end > from && from < LOADS ? ((1u << end) - 1) & ~((1u << from) - 1) : 0;
 }
 
 /* Loads the pixels of the mask, one `step` apart; all of them with WHOLE. */

@@ -20,16 +20,16 @@ static inline int taps_words(const struct resample_taps &t)
     return (int)t.n * (2 + t.width);
 }
 
-static inline tap_axis taps_put(tap_word *to, int begin, const struct resample_taps &t)
+static inline tap_axis taps_put(tap_word *dst, int begin, const struct resample_taps &t)
 {
     int n = (int)t.n;
 
     for (int i = 0; i < n; i++) {
-        to[begin + i].i = t.first[i];
-        to[begin + n + i].i = t.count[i];
+        dst[begin + i].i = t.first[i];
+        dst[begin + n + i].i = t.count[i];
     }
     for (int i = 0; i < n * t.width; i++)
-        to[begin + 2 * n + i].f = t.weight[i];
+        dst[begin + 2 * n + i].f = t.weight[i];
     return {begin, n, t.width};
 }
 

@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(BLOCK)
     tokens_copy(const T *x, const float *token, T *y, tokens k)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, sample = i / k.out;
-    int at = (int)(i % k.out), c = at - k.from;
+    int pos = (int)(i % k.out), c = pos - k.from;
     pack<T, N> a = {};
 
     if (i >= k.items)
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(BLOCK)
         a = pack_load<N>(x + (sample * k.in + k.skip + c) * N);
     else if (token)
         for (int e = 0; e < N; e++)
-            a.set(e, token[at * N + e]);
+            a.set(e, token[pos * N + e]);
     pack_store<T, N>(y + i * N, a);
 }
 

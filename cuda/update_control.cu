@@ -34,9 +34,9 @@ __global__ void count_micro(control *c)
 }
 
 __global__ void seed_gradient(const control *c, accumulation a, int overflow_at, int own,
-                              float *to)
+                              float *dst)
 {
-    *to = loss_scale_value(c, &a, overflow_at, own);
+    *dst = loss_scale_value(c, &a, overflow_at, own);
 }
 
 static void control_run(struct step *s, struct device *dev)

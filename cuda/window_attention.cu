@@ -117,7 +117,7 @@ __device__ static inline void online_softmax(float (&s)[S::R][S::R],
 template <class S, class T>
 __device__ static inline void
 store(const attention &k, const unit &u, const token *query, const float (&row_max)[S::R],
-      const float (&sum)[S::R], const float (&y)[S::R][S::C], T *to, float *lse)
+      const float (&sum)[S::R], const float (&y)[S::R][S::C], T *dst, float *lse)
 {
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++) {
@@ -133,14 +133,14 @@ store(const attention &k, const unit &u, const token *query, const float (&row_m
             int d = tile_gemm_x() * S::C + c;
 
             if (d < k.head)
-                to[result_at(k, u, pixel) + d] = from_float<T>(y[a][c] / total);
+                dst[result_at(k, u, pixel) + d] = from_float<T>(y[a][c] / total);
         }
     }
 }
 
 template <class S, class T>
 __global__ void __launch_bounds__(TILE_GEMM_THREADS)
-    attention_forward(const T *qkv, T *to, float *lse, attention k)
+    attention_forward(const T *qkv, T *dst, float *lse, attention k)
 {
     SHARED_BYTES(bytes);
     __shared__ token query[S::TILE], key[S::TILE];
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         __syncthreads();
         tile_gemm_mul(y, weight, S::PAIRS, kv, S::STRIDE, S::TILE);
     }
-    store<S>(k, u, query, row_max, sum, y, to, lse);
+    store<S>(k, u, query, row_max, sum, y, dst, lse);
 }
 
 template <class S, class T>

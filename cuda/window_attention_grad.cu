@@ -84,13 +84,13 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     SHARED_BYTES(bytes);
     __shared__ token queries[S::TILE], keys[S::TILE];
     pair_tiles<S> t(bytes, queries, keys);
-    attention_block at = attention_block_of<S>(k);
-    unit u = at.u;
+    attention_block block = attention_block_of<S>(k);
+    unit u = block.u;
     biases b = biases_of(k, u.head, t.table);
     float dq[S::R][S::C] = {}, norm[S::R], other[S::R], mean[S::R] = {}, log_sum[S::R];
     pairs<S> p;
 
-    load_queries(k, u, qkv, dy, at.first, t, norm);
+    load_queries(k, u, qkv, dy, block.first, t, norm);
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++)
         log_sum[a] = of_query(k, u, lse, t.query[tile_gemm_row(a)]);
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
 template <class S>
 __device__ static inline void pad_rows(const attention &k, int first,
                                        const pair_tiles<S> &t,
-                                       const float (&d)[S::R][S::C], float *to)
+                                       const float (&d)[S::R][S::C], float *dst)
 {
     int feature = (int)threadIdx.x;
     float sum = 0;
@@ -139,7 +139,7 @@ __device__ static inline void pad_rows(const attention &k, int first,
     for (int i = 0; i < S::TILE && first + i < k.tokens; i++)
         if (t.key[i].pixel < 0)
             sum += t.q[i * S::STRIDE + feature];
-    to[feature] = sum;
+    dst[feature] = sum;
 }
 
 /* dqkv: may be NULL; pads [units][tiles][2][channels], for keys and values: may be NULL */
@@ -151,14 +151,14 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     SHARED_BYTES(bytes);
     __shared__ token queries[S::TILE], keys[S::TILE];
     pair_tiles<S> t(bytes, queries, keys);
-    attention_block at = attention_block_of<S>(k);
-    unit u = at.u;
+    attention_block block = attention_block_of<S>(k);
+    unit u = block.u;
     biases b = biases_of(k, u.head, t.table);
     float dk[S::R][S::C] = {}, dv[S::R][S::C] = {}, norm[S::R], other[S::R];
     float log_sum[S::R], mean[S::R];
     pairs<S> p;
 
-    load_keys(k, u, qkv, at.first, t, norm);
+    load_keys(k, u, qkv, block.first, t, norm);
     for (int first = 0; first < k.tokens; first += S::TILE) {
         load_queries(k, u, qkv, dy, first, t, other);
         UNROLL_WHOLE
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
             log_sum[c] = of_query(k, u, lse, query);
             mean[c] = of_query(k, u, delta, query);
         }
-        pairs_of<true>(k, u, b, at.first, t, log_sum, p);
+        pairs_of<true>(k, u, b, block.first, t, log_sum, p);
         store_pairs(t, [&](int a, int c) { return p.p[a][c] * p.m[a][c]; });
         __syncthreads();
         tile_gemm_mul(dv, t.pairs, S::PAIRS, t.dy, S::STRIDE, S::TILE);
@@ -183,9 +183,10 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         store_rows<S>(k, u, t.key, ATTENTION_V, dv, dqkv);
     }
     if (pads) {
-        pads += (at.index * at.tiles + at.tile) * 2 * k.channels + u.head * k.head;
-        pad_rows(k, at.first, t, dk, pads);
-        pad_rows(k, at.first, t, dv, pads + k.channels);
+        pads +=
+            (block.index * block.tiles + block.tile) * 2 * k.channels + u.head * k.head;
+        pad_rows(k, block.first, t, dk, pads);
+        pad_rows(k, block.first, t, dv, pads + k.channels);
     }
 }
 

@@ -81,13 +81,13 @@ __device__ static inline void load_keys(const attention &k, const unit &u, const
 template <bool KEYS, class S>
 __device__ static inline void pairs_of(const attention &k, const unit &u, const biases &b,
                                        int first, const pair_tiles<S> &t,
-                                       const float (&lse)[S::R], pairs<S> &to)
+                                       const float (&lse)[S::R], pairs<S> &dst)
 {
     int dot = (k.head + 3) / 4 * 4;
 
-    to = {};
-    tile_gemm_dot(to.s, KEYS ? t.k : t.q, KEYS ? t.q : t.k, S::STRIDE, dot);
-    tile_gemm_dot(to.da, KEYS ? t.v : t.dy, KEYS ? t.dy : t.v, S::STRIDE, dot);
+    dst = {};
+    tile_gemm_dot(dst.s, KEYS ? t.k : t.q, KEYS ? t.q : t.k, S::STRIDE, dot);
+    tile_gemm_dot(dst.da, KEYS ? t.v : t.dy, KEYS ? t.dy : t.v, S::STRIDE, dot);
     UNROLL_WHOLE
     for (int i = 0; i < S::R * S::R; i++) {
         int a = i / S::R, c = i % S::R;
@@ -96,11 +96,11 @@ __device__ static inline void pairs_of(const attention &k, const unit &u, const 
         int j = KEYS ? row : column;
         bool on = query.pixel >= 0 && first + j < k.tokens;
 
-        to.s[a][c] *= u.scale;
-        to.p[a][c] =
-            on ? expf(score(k, b, to.s[a][c], query, t.key[j]) - lse[KEYS ? c : a]) : 0;
-        to.m[a][c] = on ? mask_of(k, u, query.pixel, first + j) : 0;
-        to.da[a][c] = on ? to.da[a][c] * to.m[a][c] : 0;
+        dst.s[a][c] *= u.scale;
+        dst.p[a][c] =
+            on ? expf(score(k, b, dst.s[a][c], query, t.key[j]) - lse[KEYS ? c : a]) : 0;
+        dst.m[a][c] = on ? mask_of(k, u, query.pixel, first + j) : 0;
+        dst.da[a][c] = on ? dst.da[a][c] * dst.m[a][c] : 0;
     }
 }
 

@@ -21,17 +21,17 @@ struct alignas(16) token {
 /* Tokens after the last copy it, but have no pixel. */
 template <int TILE>
 __device__ static inline void load_tokens(const attention &k, const unit &u, int first,
-                                          token *to)
+                                          token *dst)
 {
     int t = (int)threadIdx.x;
     int i = first + t < k.tokens ? first + t : k.tokens - 1;
 
     if (t >= TILE)
         return;
-    to[t].pixel = first + t < k.tokens ? window_grid_pixel(&k.grid, u.window, i) : -1;
-    to[t].code = i / k.grid.window_w * (2 * k.grid.window_w - 1) + i % k.grid.window_w;
-    to[t].region = window_grid_region(&k.grid, u.window, i);
-    to[t].inverse_norm = 1;
+    dst[t].pixel = first + t < k.tokens ? window_grid_pixel(&k.grid, u.window, i) : -1;
+    dst[t].code = i / k.grid.window_w * (2 * k.grid.window_w - 1) + i % k.grid.window_w;
+    dst[t].region = window_grid_region(&k.grid, u.window, i);
+    dst[t].inverse_norm = 1;
 }
 
 /* Offset of q, k, or v of a pixel of the unit's map in qkv, and of its result in y. */
@@ -74,7 +74,7 @@ __device__ static inline features<T> result_of(const attention &k, const unit &u
 /* to[token][feature]; zeros after the head's features and for tokens after the last. */
 template <class S, int N, class T>
 __device__ static inline void load_packs(const attention &k, const features<T> &f,
-                                         const token *tokens, int first, float *to)
+                                         const token *tokens, int first, float *dst)
 {
     constexpr int PACKS = S::D / N;
 
@@ -86,7 +86,7 @@ __device__ static inline void load_packs(const attention &k, const features<T> &
             a = pack_load<N>(f.x + pixel * f.step + d);
         UNROLL_WHOLE
         for (int i = 0; i < N; i++)
-            to[row * S::STRIDE + d + i] =
+            dst[row * S::STRIDE + d + i] =
                 pixel < 0 && f.pad && first + row < k.tokens && d < k.head ? f.pad[d + i]
                                                                            : a.get(i);
     }
@@ -94,12 +94,12 @@ __device__ static inline void load_packs(const attention &k, const features<T> &
 
 template <class S, class T>
 __device__ static inline void load_features(const attention &k, const features<T> &f,
-                                            const token *tokens, int first, float *to)
+                                            const token *tokens, int first, float *dst)
 {
     if (k.vectors)
-        load_packs<S, vec<T>::N>(k, f, tokens, first, to);
+        load_packs<S, vec<T>::N>(k, f, tokens, first, dst);
     else
-        load_packs<S, 1>(k, f, tokens, first, to);
+        load_packs<S, 1>(k, f, tokens, first, dst);
 }
 
 /* Sums over the 16 threads that share a row. */

@@ -67,32 +67,32 @@ __device__ static inline int64_t element(const mix_shape &k, const column &c, in
 /* Loads to[token][column] for ROWS tokens and COLUMNS columns from the given ones on. */
 template <int ROWS, int COLUMNS, class T>
 __device__ static inline void load_map(const mix_shape &k, const T *x, int head,
-                                       int token, int64_t first, float *to)
+                                       int token, int64_t first, float *dst)
 {
     int i = (int)threadIdx.x % COLUMNS;
     column c = column_of(k, head, first + i);
 
     for (int r = (int)threadIdx.x / COLUMNS; r < ROWS; r += TILE_GEMM_THREADS / COLUMNS) {
-        int64_t at = element(k, c, token + r);
+        int64_t pos = element(k, c, token + r);
 
-        to[r * (COLUMNS + 4) + i] = at < 0 ? 0 : to_float(x[at]);
+        dst[r * (COLUMNS + 4) + i] = pos < 0 ? 0 : to_float(x[pos]);
     }
 }
 
 /* Loads to[i][j]: SIDE rows and DEPTH columns of a head's matrix, or of its transpose. */
 template <class T>
 __device__ static inline void load_weight(const mix_shape &k, const T *w, bool transposed,
-                                          int row, int column, float *to)
+                                          int row, int column, float *dst)
 {
     int n = k.tokens;
 
     for (int e = (int)threadIdx.x; e < SIDE * DEPTH; e += TILE_GEMM_THREADS) {
         int i = transposed ? e % SIDE : e / DEPTH, j = transposed ? e / SIDE : e % DEPTH;
         bool on = row + i < n && column + j < n;
-        int64_t at = transposed ? (int64_t)(column + j) * n + row + i
-                                : (int64_t)(row + i) * n + column + j;
+        int64_t pos = transposed ? (int64_t)(column + j) * n + row + i
+                                 : (int64_t)(row + i) * n + column + j;
 
-        to[i * DEEP_STRIDE + j] = on ? to_float(w[at]) : 0;
+        dst[i * DEEP_STRIDE + j] = on ? to_float(w[pos]) : 0;
     }
 }
 
@@ -118,15 +118,16 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     }
     UNROLL_WHOLE
     for (int c = 0; c < R; c++) {
-        column to = column_of(k, head, first + tile_gemm_x() * R + c);
+        column dst = column_of(k, head, first + tile_gemm_x() * R + c);
 
         UNROLL_WHOLE
         for (int a = 0; a < R; a++) {
             int i = token + tile_gemm_row(a);
-            int64_t at = element(k, to, i);
+            int64_t pos = element(k, dst, i);
 
-            if (at >= 0)
-                y[at] = from_float<T>(sum[a][c] + (bias ? bias[head * k.tokens + i] : 0));
+            if (pos >= 0)
+                y[pos] =
+                    from_float<T>(sum[a][c] + (bias ? bias[head * k.tokens + i] : 0));
         }
     }
 }
@@ -158,10 +159,10 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     for (int a = 0; a < R; a++)
         UNROLL_WHOLE
     for (int c = 0; c < R; c++) {
-        int row = i + tile_gemm_row(a), at = j + tile_gemm_x() + TILE_GEMM_SIDE * c;
+        int row = i + tile_gemm_row(a), pos = j + tile_gemm_x() + TILE_GEMM_SIDE * c;
 
-        if (row < k.tokens && at < k.tokens)
-            sums[(int64_t)row * (k.tokens + 1) + at] = sum[a][c];
+        if (row < k.tokens && pos < k.tokens)
+            sums[(int64_t)row * (k.tokens + 1) + pos] = sum[a][c];
     }
     bias += __shfl_xor_sync(0xffffffffu, bias, 1);
     bias += __shfl_xor_sync(0xffffffffu, bias, 2);

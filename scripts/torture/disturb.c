@@ -69,8 +69,8 @@ static uint64_t mixed(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Stores the absolute path in `to`. Returns false if it is not below `dir`. */
-static bool is_ours(const char *path, char to[PATH_MAX])
+/* Stores the absolute path in `dst`. Returns false if it is not below `dir`. */
+static bool is_ours(const char *path, char dst[PATH_MAX])
 {
     char here[PATH_MAX] = "";
 
@@ -78,12 +78,12 @@ static bool is_ours(const char *path, char to[PATH_MAX])
         return false;
     if (*path != '/' && !getcwd(here, sizeof(here)))
         return false;
-    if (snprintf(to, PATH_MAX, "%s%s%s", here, *here ? "/" : "", path) >= PATH_MAX)
+    if (snprintf(dst, PATH_MAX, "%s%s%s", here, *here ? "/" : "", path) >= PATH_MAX)
         return false;
-    return !strncmp(to, dir, strlen(dir));
+    return !strncmp(dst, dir, strlen(dir));
 }
 
-static bool is_our_file(int fd, char to[PATH_MAX], struct stat *st)
+static bool is_our_file(int fd, char dst[PATH_MAX], struct stat *st)
 {
     char link[64];
     ssize_t n;
@@ -91,11 +91,11 @@ static bool is_our_file(int fd, char to[PATH_MAX], struct stat *st)
     if (!*dir)
         return false;
     (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    n = readlink(link, to, PATH_MAX - 1);
+    n = readlink(link, dst, PATH_MAX - 1);
     if (n <= 0)
         return false;
-    to[n] = '\0';
-    return !strncmp(to, dir, strlen(dir)) && !fstat(fd, st) &&
+    dst[n] = '\0';
+    return !strncmp(dst, dir, strlen(dir)) && !fstat(fd, st) &&
            (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode));
 }
 
@@ -159,8 +159,8 @@ static int fail(int error)
 static int opened(int (*real)(const char *, int, ...), const char *path, int flags,
                   mode_t mode)
 {
-    char at[PATH_MAX];
-    bool ours = is_ours(path, at), creates = flags & (O_CREAT | O_TRUNC);
+    char cursor[PATH_MAX];
+    bool ours = is_ours(path, cursor), creates = flags & (O_CREAT | O_TRUNC);
     struct stat st;
     int error = ours ? creates ? FAULT(true, EMFILE, EIO, ENOSPC, EINTR)
                                : FAULT(false, EMFILE, EIO, EINTR)
@@ -173,14 +173,14 @@ static int opened(int (*real)(const char *, int, ...), const char *path, int fla
     if (!ours || log_fd < 0 || !creates)
         return real(path, flags, mode);
     (void)pthread_mutex_lock(&lock);
-    was = !lstat(at, &st);
+    was = !lstat(cursor, &st);
     fd = real(path, flags, mode);
     error = errno;
     if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode)) {
         if (!was)
-            put('C', st.st_ino, 0, 0, at, NULL, NULL);
+            put('C', st.st_ino, 0, 0, cursor, NULL, NULL);
         else if (flags & O_TRUNC)
-            put('T', st.st_ino, 0, 0, at, NULL, NULL);
+            put('T', st.st_ino, 0, 0, cursor, NULL, NULL);
     }
     (void)pthread_mutex_unlock(&lock);
     errno = error;
@@ -200,9 +200,9 @@ int open(const char *path, int flags, ...)
 
 static ssize_t written(int fd, const void *data, size_t len, off_t offset, bool at_offset)
 {
-    char at[PATH_MAX];
+    char cursor[PATH_MAX];
     struct stat st;
-    bool ours = is_our_file(fd, at, &st);
+    bool ours = is_our_file(fd, cursor, &st);
     int error = ours ? FAULT(true, EIO, ENOSPC, EINTR, SHORT, SHORT) : 0;
     ssize_t n;
 
@@ -239,35 +239,36 @@ ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 
 static size_t readable(int fd, size_t len, int *error)
 {
-    char at[PATH_MAX];
+    char cursor[PATH_MAX];
     struct stat st;
 
-    *error =
-        len > 1 && is_our_file(fd, at, &st) ? FAULT(false, EIO, EINTR, SHORT, SHORT) : 0;
+    *error = len > 1 && is_our_file(fd, cursor, &st)
+                 ? FAULT(false, EIO, EINTR, SHORT, SHORT)
+                 : 0;
     return *error == SHORT ? 1 + mixed(seed ^ calls) % (len - 1) : len;
 }
 
 ssize_t read(int fd, void *data, size_t len)
 {
     int error;
-    size_t most = readable(fd, len, &error);
+    size_t max = readable(fd, len, &error);
 
-    return error > 0 ? fail(error) : REAL(read)(fd, data, most);
+    return error > 0 ? fail(error) : REAL(read)(fd, data, max);
 }
 
 ssize_t pread(int fd, void *data, size_t len, off_t offset)
 {
     int error;
-    size_t most = readable(fd, len, &error);
+    size_t max = readable(fd, len, &error);
 
-    return error > 0 ? fail(error) : REAL(pread)(fd, data, most, offset);
+    return error > 0 ? fail(error) : REAL(pread)(fd, data, max, offset);
 }
 
 int ftruncate(int fd, off_t size)
 {
-    char at[PATH_MAX];
+    char cursor[PATH_MAX];
     struct stat st;
-    bool ours = is_our_file(fd, at, &st);
+    bool ours = is_our_file(fd, cursor, &st);
     int error = ours ? FAULT(true, EIO) : 0, rc;
 
     if (error)
@@ -282,9 +283,9 @@ int ftruncate(int fd, off_t size)
 
 int fsync(int fd)
 {
-    char at[PATH_MAX];
+    char cursor[PATH_MAX];
     struct stat st;
-    bool ours = is_our_file(fd, at, &st);
+    bool ours = is_our_file(fd, cursor, &st);
     int error = ours ? FAULT(true, EIO, ENOSPC) : 0;
 
     if (error)
@@ -293,26 +294,27 @@ int fsync(int fd)
         return 0;
     (void)pthread_mutex_lock(&lock);
     if (ours)
-        put(S_ISDIR(st.st_mode) ? 'D' : 'F', st.st_ino, 0, 0, at, NULL, NULL);
+        put(S_ISDIR(st.st_mode) ? 'D' : 'F', st.st_ino, 0, 0, cursor, NULL, NULL);
     (void)pthread_mutex_unlock(&lock);
     return ours ? 0 : REAL(fsync)(fd); /* skips waiting for the disk */
 }
 
 int close(int fd)
 {
-    char at[PATH_MAX];
+    char cursor[PATH_MAX];
     struct stat st;
-    int error = is_our_file(fd, at, &st) && S_ISREG(st.st_mode) ? FAULT(false, EIO) : 0;
+    int error =
+        is_our_file(fd, cursor, &st) && S_ISREG(st.st_mode) ? FAULT(false, EIO) : 0;
     int rc = REAL(close)(fd);
 
     return error ? fail(error) : rc;
 }
 
-static int moved(int (*real)(const char *, const char *), char op, const char *from,
-                 const char *to)
+static int moved(int (*real)(const char *, const char *), char op, const char *src,
+                 const char *dst)
 {
     char a[PATH_MAX], b[PATH_MAX];
-    bool ours = is_ours(to, b) && is_ours(from, a);
+    bool ours = is_ours(dst, b) && is_ours(src, a);
     int error = ours ? FAULT(true, EIO, ENOSPC) : 0, rc;
     struct stat st = {0};
 
@@ -323,7 +325,7 @@ static int moved(int (*real)(const char *, const char *), char op, const char *f
     (void)pthread_mutex_lock(&lock);
     if (ours)
         (void)lstat(a, &st);
-    rc = real(from, to);
+    rc = real(src, dst);
     error = errno;
     if (!rc && ours)
         put(op, st.st_ino, 0, 0, a, b, NULL);
@@ -332,20 +334,20 @@ static int moved(int (*real)(const char *, const char *), char op, const char *f
     return rc;
 }
 
-int rename(const char *from, const char *to)
+int rename(const char *src, const char *dst)
 {
-    return moved(REAL(rename), 'R', from, to);
+    return moved(REAL(rename), 'R', src, dst);
 }
 
-int link(const char *from, const char *to)
+int link(const char *src, const char *dst)
 {
-    return moved(REAL(link), 'L', from, to);
+    return moved(REAL(link), 'L', src, dst);
 }
 
 int unlink(const char *path)
 {
-    char at[PATH_MAX];
-    bool ours = is_ours(path, at);
+    char cursor[PATH_MAX];
+    bool ours = is_ours(path, cursor);
     int error = ours ? FAULT(false, EIO) : 0, rc;
 
     if (error)
@@ -354,7 +356,7 @@ int unlink(const char *path)
     rc = REAL(unlink)(path);
     error = errno;
     if (!rc && ours)
-        put('U', 0, 0, 0, at, NULL, NULL);
+        put('U', 0, 0, 0, cursor, NULL, NULL);
     (void)pthread_mutex_unlock(&lock);
     errno = error;
     return rc;
@@ -362,8 +364,8 @@ int unlink(const char *path)
 
 int mkdir(const char *path, mode_t mode)
 {
-    char at[PATH_MAX];
-    bool ours = is_ours(path, at);
+    char cursor[PATH_MAX];
+    bool ours = is_ours(path, cursor);
     int error = ours ? FAULT(true, EIO, ENOSPC) : 0, rc;
 
     if (error)
@@ -372,7 +374,7 @@ int mkdir(const char *path, mode_t mode)
     rc = REAL(mkdir)(path, mode);
     error = errno;
     if (!rc && ours)
-        put('M', 0, 0, 0, at, NULL, NULL);
+        put('M', 0, 0, 0, cursor, NULL, NULL);
     (void)pthread_mutex_unlock(&lock);
     errno = error;
     return rc;
@@ -380,8 +382,8 @@ int mkdir(const char *path, mode_t mode)
 
 DIR *opendir(const char *path)
 {
-    char at[PATH_MAX];
-    int error = is_ours(path, at) ? FAULT(false, EMFILE, EIO) : 0;
+    char cursor[PATH_MAX];
+    int error = is_ours(path, cursor) ? FAULT(false, EMFILE, EIO) : 0;
 
     errno = error;
     return error ? NULL : REAL(opendir)(path);

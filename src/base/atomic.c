@@ -39,22 +39,22 @@ static bool is_no_file(const char *path)
 static char *follow_links(const char *path)
 {
     struct stat st;
-    char *to = !lstat(path, &st) && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
+    char *dst = !lstat(path, &st) && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
 
-    return to ? to : xstrdup(path);
+    return dst ? dst : xstrdup(path);
 }
 
-static void find_names(const char *path, const char *ending, char **to, char **tmp)
+static void find_names(const char *path, const char *ending, char **dst, char **tmp)
 {
     bool as_it_is = is_no_file(path);
 
-    *to = as_it_is ? xstrdup(path) : follow_links(path);
-    *tmp = as_it_is ? NULL : xasprintf("%s%s", *to, ending);
+    *dst = as_it_is ? xstrdup(path) : follow_links(path);
+    *tmp = as_it_is ? NULL : xasprintf("%s%s", *dst, ending);
 }
 
-void atomic_names(const char *path, char **to, char **tmp)
+void atomic_names(const char *path, char **dst, char **tmp)
 {
-    find_names(path, ATOMIC_ENDING, to, tmp);
+    find_names(path, ATOMIC_ENDING, dst, tmp);
 }
 
 int atomic_make(const char *path)

@@ -43,7 +43,7 @@ struct atomic_file {
 
 /* Gets the names of atomic_open: writes `*tmp`, which becomes `*to`; NULL: writes `*to`
  * directly. Heap strings. */
-void atomic_names(const char *path, char **to, char **tmp);
+void atomic_names(const char *path, char **dst, char **tmp);
 
 /* Creates an empty file, replacing any other, open for writing; returns -1 with errno on
  * errors. Async-signal-safe. */

@@ -23,9 +23,9 @@ static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *product)
 }
 
 /* True if bytes [at, at + len) lie in the first `size`. */
-static inline bool checked_within(uint64_t at, uint64_t len, uint64_t size)
+static inline bool checked_within(uint64_t pos, uint64_t len, uint64_t size)
 {
-    return at <= size && len <= size - at;
+    return pos <= size && len <= size - pos;
 }
 
 /* True if `count` items of `each` bytes fit into `size` bytes. */
@@ -53,20 +53,20 @@ static inline bool checked_array(const int64_t *dim, int n, uint64_t each,
     return true;
 }
 
-/* Reads a decimal number up to `most` at *text and moves *text past it. Accepts neither
+/* Reads a decimal number up to `max` at *text and moves *text past it. Accepts neither
  * blanks nor a sign, unlike strtol(), which also saturates. */
-static inline bool checked_number(const char **text, uint64_t most, uint64_t *number)
+static inline bool checked_number(const char **text, uint64_t max, uint64_t *number)
 {
-    const char *at = *text;
+    const char *cursor = *text;
 
     *number = 0;
-    for (; *at >= '0' && *at <= '9'; at++)
+    for (; *cursor >= '0' && *cursor <= '9'; cursor++)
         if (!checked_mul(*number, 10, number) ||
-            !checked_add(*number, (uint64_t)(*at - '0'), number))
+            !checked_add(*number, (uint64_t)(*cursor - '0'), number))
             return false;
-    if (at == *text || *number > most)
+    if (cursor == *text || *number > max)
         return false;
-    *text = at;
+    *text = cursor;
     return true;
 }
 

@@ -15,7 +15,7 @@ static void *open_first(const struct dynlib *lib)
     return handle;
 }
 
-static int load(const struct dynlib *lib, void *to, struct strbuf *why)
+static int load(const struct dynlib *lib, void *dst, struct strbuf *why)
 {
     void *handle = open_first(lib);
 
@@ -32,27 +32,27 @@ static int load(const struct dynlib *lib, void *to, struct strbuf *why)
                         s->name);
             return -1;
         }
-        memcpy((char *)to + s->at, &symbol, sizeof(symbol));
+        memcpy((char *)dst + s->at, &symbol, sizeof(symbol));
     }
     return 0;
 }
 
-int dynlib_open(struct dynlib *lib, void *to, struct strbuf *why)
+int dynlib_open(struct dynlib *lib, void *dst, struct strbuf *why)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     bool open;
 
     pthread_mutex_lock(&lock);
-    lib->open = lib->open || load(lib, to, why) == 0;
+    lib->open = lib->open || load(lib, dst, why) == 0;
     open = lib->open;
     pthread_mutex_unlock(&lock);
     return open ? 0 : -1;
 }
 
-void dynlib_need(struct dynlib *lib, void *to, const char *what)
+void dynlib_need(struct dynlib *lib, void *dst, const char *what)
 {
     struct strbuf why = STRBUF_INIT;
 
-    if (dynlib_open(lib, to, &why) < 0)
+    if (dynlib_open(lib, dst, &why) < 0)
         die("%s cannot be read: %s", what, why.buf);
 }

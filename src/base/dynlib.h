@@ -34,9 +34,9 @@ struct dynlib {
 };
 
 /* Returns -1 with "liblmdb.so.0 cannot be opened, which Debian's liblmdb0 has". */
-int dynlib_open(struct dynlib *lib, void *to, struct strbuf *why);
+int dynlib_open(struct dynlib *lib, void *dst, struct strbuf *why);
 
 /* Ends the program if it is missing: "AVIF cannot be read: ...", with `what` for AVIF. */
-void dynlib_need(struct dynlib *lib, void *to, const char *what);
+void dynlib_need(struct dynlib *lib, void *dst, const char *what);
 
 #endif

@@ -79,16 +79,16 @@ HOST_DEVICE static inline uint64_t erase_row_draw(int w, int y)
     return 1 + (uint64_t)y * (uint64_t)((3 * w + 7) / 8);
 }
 
-/* Returns byte `at` of a row of a box; r: draw 0 of the box, or for noise the row's draw
+/* Returns byte `pos` of a row of a box; r: draw 0 of the box, or for noise the row's draw
  * at / 8. */
 HOST_DEVICE static inline uint8_t erase_value(const struct erase_levels *e, int mode,
-                                              const struct philox *r, int at)
+                                              const struct philox *r, int pos)
 {
     if (mode == ERASE_CONST)
-        return e->zero[at % 3];
+        return e->zero[pos % 3];
     if (mode == ERASE_RAND)
-        return e->noise[at % 3][r->v[at % 3] & (ERASE_LEVELS - 1)];
-    return e->noise[at % 3][erase_level(r, at % 8)];
+        return e->noise[pos % 3][r->v[pos % 3] & (ERASE_LEVELS - 1)];
+    return e->noise[pos % 3][erase_level(r, pos % 8)];
 }
 
 /* z with P(N(0, 1) < z) = p, by bisection. */

@@ -14,14 +14,14 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 
-static char *read_all(int fd, size_t most, size_t *len)
+static char *read_all(int fd, size_t max, size_t *len)
 {
     size_t cap = 1 << 16, n = 0;
     char *buf = xmalloc(cap);
     struct stat st;
 
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
-        (size_t)st.st_size <= most) {
+        (size_t)st.st_size <= max) {
         cap = (size_t)st.st_size + 2;
         buf = xrealloc(buf, cap);
     }
@@ -37,7 +37,7 @@ static char *read_all(int fd, size_t most, size_t *len)
         if (!got)
             break;
         n += (size_t)got;
-        if (n > most) {
+        if (n > max) {
             free(buf);
             errno = EFBIG;
             return NULL;
@@ -102,14 +102,14 @@ FILE *file_open(const char *path)
     return f;
 }
 
-static char *read_and_close(int fd, size_t most, size_t *len)
+static char *read_and_close(int fd, size_t max, size_t *len)
 {
     size_t ignored;
     char *buf;
 
     if (fd < 0)
         return NULL;
-    buf = read_all(fd, most, len ? len : &ignored);
+    buf = read_all(fd, max, len ? len : &ignored);
     if (close(fd) && buf) {
         free(buf);
         return NULL;
@@ -122,14 +122,14 @@ char *file_read(const char *path, size_t *len)
     return file_read_limit(path, FILE_MAX, len);
 }
 
-char *file_read_limit(const char *path, size_t most, size_t *len)
+char *file_read_limit(const char *path, size_t max, size_t *len)
 {
-    return read_and_close(open_regular(path), most, len);
+    return read_and_close(open_regular(path), max, len);
 }
 
-char *file_read_stream(const char *path, size_t most, size_t *len)
+char *file_read_stream(const char *path, size_t max, size_t *len)
 {
-    return read_and_close(open(path, O_RDONLY | O_CLOEXEC), most, len);
+    return read_and_close(open(path, O_RDONLY | O_CLOEXEC), max, len);
 }
 
 const char *file_not_writable(const char *path)
@@ -308,11 +308,11 @@ int file_flock(int fd, double seconds)
     return 0;
 }
 
-int file_copy(const char *from, const char *to)
+int file_copy(const char *src, const char *dst)
 {
     enum { PIECE = 1 << 20 };
-    int in = open(from, O_RDONLY | O_CLOEXEC), error = 0;
-    int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int in = open(src, O_RDONLY | O_CLOEXEC), error = 0;
+    int out = in < 0 ? -1 : open(dst, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     char *piece = xmalloc(PIECE);
     ssize_t n = out < 0 ? -1 : 1;
 
@@ -328,7 +328,7 @@ int file_copy(const char *from, const char *to)
     if (out >= 0 && close(out) && !n)
         n = -1;
     if (n && out >= 0)
-        (void)unlink(to);
+        (void)unlink(dst);
     errno = error;
     return n ? -1 : 0;
 }

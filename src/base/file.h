@@ -19,9 +19,9 @@
  * errors. Files of a foreign data set may be links to anything: reads only regular files
  * of at most FILE_MAX or `most` bytes (otherwise FILE_NOT_REGULAR, EFBIG). */
 char *file_read(const char *path, size_t *len);
-char *file_read_limit(const char *path, size_t most, size_t *len);
+char *file_read_limit(const char *path, size_t max, size_t *len);
 /* Same for a pipe or a device given by the user: <(command), /dev/stdin. */
-char *file_read_stream(const char *path, size_t most, size_t *len);
+char *file_read_stream(const char *path, size_t max, size_t *len);
 /* Opens a regular file for reading; returns NULL with errno on errors. */
 FILE *file_open(const char *path);
 /* strerror(), extended by the errors above. */
@@ -36,8 +36,8 @@ int file_write(int fd, const void *data, size_t len);
 bool file_exists(const char *path);
 bool file_same(const char *a, const char *b); /* same file or folder under two names */
 bool file_is_dir(const char *path);
-/* Copies `from` to `to` and syncs it, completely or not at all: -1 with errno. */
-int file_copy(const char *from, const char *to);
+/* Copies `src` to `dst` and syncs it, completely or not at all: -1 with errno. */
+int file_copy(const char *src, const char *dst);
 /*
  * Locks an open file against other processes (flock), waiting up to `seconds`, because
  * the owner may be stopped. Returns -1 with EWOULDBLOCK after that, and another errno if

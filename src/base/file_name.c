@@ -11,14 +11,14 @@ enum { NAME_MAX = 200, EXTENSION_MAX = 16 };
 /* Shortens to NAME_MAX bytes, whole characters, and keeps an extension. */
 static void shorten(char *s)
 {
-    size_t len = strlen(s), tail = strlen(path_extension(s)), at;
+    size_t len = strlen(s), tail = strlen(path_extension(s)), pos;
 
     if (len <= NAME_MAX)
         return;
     tail = tail <= EXTENSION_MAX ? tail : 0;
-    for (at = NAME_MAX - tail; at && ((unsigned char)s[at] & 0xc0) == 0x80; at--)
+    for (pos = NAME_MAX - tail; pos && ((unsigned char)s[pos] & 0xc0) == 0x80; pos--)
         ;
-    memmove(s + at, s + len - tail, tail + 1);
+    memmove(s + pos, s + len - tail, tail + 1);
 }
 
 char *file_name_clean(const char *text)

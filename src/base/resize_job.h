@@ -35,9 +35,9 @@ HOST_DEVICE static inline int64_t resize_place(int w, int h, int channels)
 static inline bool resize_fits(const struct resize_job *j, int w, int h, int channels)
 {
     double x = (j->x.to - j->x.from) / j->x.out, y = (j->y.to - j->y.from) / j->y.out;
-    double most = x > y ? x : y, support = resize_support(j->filter);
+    double max = x > y ? x : y, support = resize_support(j->filter);
 
-    return 2 * support * (most > 1 ? most : 1) + 2 <= (double)RESIZE_TAPS &&
+    return 2 * support * (max > 1 ? max : 1) + 2 <= (double)RESIZE_TAPS &&
            j->src_h <= RESIZE_ROWS * h &&
            (int64_t)j->src_w * j->src_h * channels <= resize_place(w, h, channels);
 }

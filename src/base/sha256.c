@@ -75,9 +75,9 @@ void sha256_add(struct sha256 *s, const void *data, size_t len)
     const uint8_t *p = data;
 
     while (len) {
-        size_t at = s->bytes % 64, n = 64 - at < len ? 64 - at : len;
+        size_t pos = s->bytes % 64, n = 64 - pos < len ? 64 - pos : len;
 
-        memcpy(s->block + at, p, n);
+        memcpy(s->block + pos, p, n);
         s->bytes += n;
         p += n;
         len -= n;

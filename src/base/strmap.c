@@ -45,25 +45,25 @@ int strmap_has(const struct strmap *m, const char *key)
 
 void *strmap_get(const struct strmap *m, const char *key)
 {
-    size_t at = m->nslot ? m->slot[find(m, key, hash_of(key))] : 0;
+    size_t pos = m->nslot ? m->slot[find(m, key, hash_of(key))] : 0;
 
-    return at ? m->entry[at - 1].value : NULL;
+    return pos ? m->entry[pos - 1].value : NULL;
 }
 
 void strmap_put(struct strmap *m, const char *key, void *value)
 {
-    size_t hash = hash_of(key), at;
+    size_t hash = hash_of(key), pos;
 
     if (2 * (m->n + 1) > m->nslot)
         rehash(m);
-    at = find(m, key, hash);
-    if (m->slot[at]) {
-        m->entry[m->slot[at] - 1].value = value;
+    pos = find(m, key, hash);
+    if (m->slot[pos]) {
+        m->entry[m->slot[pos] - 1].value = value;
         return;
     }
     GROW(m->entry, m->n, m->cap);
     m->entry[m->n] = (struct strmap_entry){xstrdup(key), value, hash};
-    m->slot[at] = ++m->n;
+    m->slot[pos] = ++m->n;
 }
 
 void strmap_release(struct strmap *m)

@@ -49,19 +49,19 @@ bool utf8_unsafe(uint32_t c)
 
 void utf8_clean(char *text)
 {
-    unsigned char *to = (unsigned char *)text;
+    unsigned char *dst = (unsigned char *)text;
     size_t len;
 
-    for (const unsigned char *s = to; *s; s += len) {
+    for (const unsigned char *s = dst; *s; s += len) {
         size_t valid = utf8_len(s);
 
         len = valid ? valid : 1;
         if (!valid || utf8_unsafe(utf8_char(s, len))) {
-            *to++ = '?';
+            *dst++ = '?';
             continue;
         }
-        memmove(to, s, len);
-        to += len;
+        memmove(dst, s, len);
+        dst += len;
     }
-    *to = '\0';
+    *dst = '\0';
 }

@@ -22,16 +22,16 @@ static const char *number(const char *text, double *v, bool *percent)
 bool value_range_parse(const char *text, struct value_range *r)
 {
     bool first, second;
-    const char *at;
+    const char *cursor;
 
     *r = (struct value_range){RANGE_AUTO, 0, 0};
     if (!strcmp(text, "auto"))
         return true;
-    at = number(text, &r->lo, &first);
-    if (!at || *at != ',')
+    cursor = number(text, &r->lo, &first);
+    if (!cursor || *cursor != ',')
         return false;
-    at = number(at + 1, &r->hi, &second);
-    if (!at || *at || first != second || !(r->lo < r->hi))
+    cursor = number(cursor + 1, &r->hi, &second);
+    if (!cursor || *cursor || first != second || !(r->lo < r->hi))
         return false;
     r->kind = first ? RANGE_PERCENTILES : RANGE_LIMITS;
     return !first || (r->lo >= 0 && r->hi <= 100);
@@ -47,10 +47,10 @@ static int compare(const void *a, const void *b)
 /* Interpolates between the two neighbors, as numpy.percentile. */
 static double percentile(const float *sorted, size_t n, double percent)
 {
-    double at = percent / 100 * (double)(n - 1);
-    size_t i = (size_t)at, next = i + 1 < n ? i + 1 : i;
+    double pos = percent / 100 * (double)(n - 1);
+    size_t i = (size_t)pos, next = i + 1 < n ? i + 1 : i;
 
-    return sorted[i] + (at - (double)i) * ((double)sorted[next] - sorted[i]);
+    return sorted[i] + (pos - (double)i) * ((double)sorted[next] - sorted[i]);
 }
 
 void value_range_of(const struct value_range *r, const float *values, size_t n,

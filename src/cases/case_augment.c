@@ -95,10 +95,10 @@ void case_erase(struct case_build *c, const struct op_case *row,
 
 /* Larger and smaller parts of images, each filter, flips, a border, and one unchanged
  * image. */
-static void make_jobs(void *at, const struct tensor *t, const struct op_case *row)
+static void make_jobs(void *ptr, const struct tensor *t, const struct op_case *row)
 {
     const struct resize_attrs *a = row->attrs;
-    struct resize_job *job = at;
+    struct resize_job *job = ptr;
 
     for (int i = 0; i < (int)t->dim[0]; i++) {
         int w = 1 + (7 * i + 5) % (2 * a->width), h = 1 + (5 * i + 9) % (2 * a->height);

@@ -113,44 +113,45 @@ static int64_t drawn(const struct case_run *r, const struct tensor *t)
     return r->options.bench && n > BENCH_DRAWN ? BENCH_DRAWN : n;
 }
 
-static void repeat(const struct case_run *r, const struct tensor *t, char *at)
+static void repeat(const struct case_run *r, const struct tensor *t, char *cursor)
 {
     size_t size = tensor_size(t), done = size / (size_t)tensor_len(t);
 
     for (done *= (size_t)drawn(r, t); done < size; done *= 2)
-        memcpy(at + done, at, size - done < done ? size - done : done);
+        memcpy(cursor + done, cursor, size - done < done ? size - done : done);
 }
 
 static void fill_floats(const struct case_run *r, const struct tensor *t,
-                        enum case_fill fill, char *at)
+                        enum case_fill fill, char *cursor)
 {
-    float *v = (float *)(void *)at;
+    float *v = (float *)(void *)cursor;
     int64_t n = drawn(r, t);
 
     for (int64_t i = 0; i < n; i++)
         v[i] =
             rounded(value(fill, (uint64_t)r->row->seed, t->id, i, n), r->options.round);
-    repeat(r, t, at);
+    repeat(r, t, cursor);
 }
 
-static void fill_input(const struct case_run *r, const struct case_input *in, char *at)
+static void fill_input(const struct case_run *r, const struct case_input *in,
+                       char *cursor)
 {
     int64_t n = drawn(r, in->tensor);
 
     if (in->make) {
-        in->make(at, in->tensor, r->row);
+        in->make(cursor, in->tensor, r->row);
         return;
     }
     if (tensor_is_float(in->tensor))
-        fill_floats(r, in->tensor, in->fill, at);
+        fill_floats(r, in->tensor, in->fill, cursor);
     for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_I32; i++)
-        ((int32_t *)(void *)at)[i] = label(in, i);
+        ((int32_t *)(void *)cursor)[i] = label(in, i);
     for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_U8 && in->classes; i++)
-        at[i] = (char)label(in, i); /* -1 becomes 255 */
+        cursor[i] = (char)label(in, i); /* -1 becomes 255 */
     for (int64_t i = 0; i < n && in->tensor->dtype == DTYPE_U8 && !in->classes; i++)
-        at[i] =
+        cursor[i] =
             (char)(philox(17, PHILOX_TEST, (uint64_t)in->tensor->id, (uint64_t)i).v[0]);
-    repeat(r, in->tensor, at);
+    repeat(r, in->tensor, cursor);
 }
 
 static void fill_nans(const struct op_case *row, const struct tensor *t, float *v)
@@ -276,21 +277,21 @@ void case_run_release(struct case_run *r)
 
 /* ---- results ---- */
 
-static float *value_new(struct case_values *to, const char *name, int64_t n)
+static float *value_new(struct case_values *dst, const char *name, int64_t n)
 {
     struct case_value v = {name, xcalloc((size_t)n + 1, sizeof(float)), n};
 
-    GROW(to->item, to->n, to->cap);
-    to->item[to->n++] = v;
+    GROW(dst->item, dst->n, dst->cap);
+    dst->item[dst->n++] = v;
     return v.v;
 }
 
 /* Fetches a float tensor of any type from any memory. */
 static void fetch_tensor(const struct case_run *r, const struct tensor *t,
-                         const char *name, struct case_values *to)
+                         const char *name, struct case_values *dst)
 {
     int64_t n = tensor_len(t);
-    float *v = value_new(to, name, n);
+    float *v = value_new(dst, name, n);
     uint16_t *half;
 
     r->backend->copy_out(r->dev, v, program_data(r->program, t), tensor_size(t));
@@ -302,10 +303,10 @@ static void fetch_tensor(const struct case_run *r, const struct tensor *t,
     free(half);
 }
 
-static void fetch_metrics(const struct case_run *r, struct case_values *to)
+static void fetch_metrics(const struct case_run *r, struct case_values *dst)
 {
     struct metrics m;
-    float *v = value_new(to, "metrics", 7);
+    float *v = value_new(dst, "metrics", 7);
 
     r->backend->copy_out(r->dev, &m, r->base[MEMORY_METRICS], sizeof(m));
     v[0] = (float)m.loss_sum;
@@ -318,11 +319,11 @@ static void fetch_metrics(const struct case_run *r, struct case_values *to)
 }
 
 /* Fetches the integers after struct metrics. */
-static void fetch_counts(const struct case_run *r, struct case_values *to)
+static void fetch_counts(const struct case_run *r, struct case_values *dst)
 {
     size_t size = program_need(r->program, MEMORY_METRICS);
     int64_t n = (int64_t)((size - sizeof(struct metrics)) / sizeof(int64_t));
-    float *v = value_new(to, "counts", n);
+    float *v = value_new(dst, "counts", n);
     char *host = xcalloc(1, size);
 
     r->backend->copy_out(r->dev, host, r->base[MEMORY_METRICS], size);
@@ -336,10 +337,10 @@ static void fetch_counts(const struct case_run *r, struct case_values *to)
     free(host);
 }
 
-static void fetch_control(const struct case_run *r, struct case_values *to)
+static void fetch_control(const struct case_run *r, struct case_values *dst)
 {
     struct control c;
-    float *v = value_new(to, "control", 10);
+    float *v = value_new(dst, "control", 10);
 
     r->backend->copy_out(r->dev, &c, r->base[MEMORY_CONTROL], sizeof(c));
     v[0] = (float)c.step;
@@ -354,36 +355,36 @@ static void fetch_control(const struct case_run *r, struct case_values *to)
     v[9] = (float)c.skipped;
 }
 
-void case_fetch(const struct case_run *r, struct case_values *to)
+void case_fetch(const struct case_run *r, struct case_values *dst)
 {
     const struct program *p = r->program;
 
-    memset(to, 0, sizeof(*to));
+    memset(dst, 0, sizeof(*dst));
     if (r->backend->sync)
         r->backend->sync(r->dev);
     for (int i = 0; i < r->build.nout; i++)
-        fetch_tensor(r, r->build.out[i], r->build.out[i]->name, to);
+        fetch_tensor(r, r->build.out[i], r->build.out[i]->name, dst);
     for (int i = 0; i < r->build.ninput; i++) {
         const struct tensor *x = r->build.input[i].tensor;
 
         if (x->grad && r->seed)
-            fetch_tensor(r, x->grad, x->grad->name, to);
+            fetch_tensor(r, x->grad, x->grad->name, dst);
     }
     for (int i = 0; i < FLOAT_MEMORIES; i++) {
         size_t size = program_need(p, float_memory[i]);
 
         if (size)
             r->backend->copy_out(r->dev,
-                                 value_new(to, memory_name(float_memory[i]),
+                                 value_new(dst, memory_name(float_memory[i]),
                                            (int64_t)(size / sizeof(float))),
                                  r->base[float_memory[i]], size);
     }
     if (r->base[MEMORY_METRICS])
-        fetch_metrics(r, to);
+        fetch_metrics(r, dst);
     if (program_need(p, MEMORY_METRICS) > sizeof(struct metrics))
-        fetch_counts(r, to);
+        fetch_counts(r, dst);
     if (r->base[MEMORY_CONTROL])
-        fetch_control(r, to);
+        fetch_control(r, dst);
 }
 
 void case_values_release(struct case_values *v)

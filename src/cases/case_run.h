@@ -57,7 +57,7 @@ struct case_values {
 };
 
 /* Fetches all results, in an order that depends only on the row. */
-void case_fetch(const struct case_run *r, struct case_values *to);
+void case_fetch(const struct case_run *r, struct case_values *dst);
 void case_values_release(struct case_values *v);
 
 #endif

@@ -35,7 +35,8 @@ struct case_input {
     struct tensor *tensor;
     enum case_fill fill;
     int classes; /* labels */
-    void (*make)(void *at, const struct tensor *t, const struct op_case *row); /* or NULL */
+    void (*make)(void *data, const struct tensor *t,
+                 const struct op_case *row); /* or NULL */
 };
 
 /* Output of a row's build function. */

@@ -110,16 +110,16 @@ static void run_bare(const struct timing *t, const struct program *p, int step,
     struct traffic b = bare->bytes;
     size_t both = (b.read < b.written ? b.read : b.written) / 64 * 64;
     const char *from = t->from + bare->from;
-    char *to = t->to + bare->to;
+    char *dst = t->to + bare->to;
 
     if (b.again)
         t->moves->read(p->device, from, b.again < b.read ? b.again : b.read);
     if (both)
-        t->moves->copy(p->device, to, from, both, streamed);
+        t->moves->copy(p->device, dst, from, both, streamed);
     if (b.read > both)
         t->moves->read(p->device, from + both, b.read - both);
     if (b.written > both)
-        t->moves->fill(p->device, to + both, b.written - both, streamed);
+        t->moves->fill(p->device, dst + both, b.written - both, streamed);
     p->backend->sync(p->device);
 }
 
@@ -171,15 +171,15 @@ static size_t pages(size_t size)
 /* Gives each step's bare loop its own memory; returns the total. */
 static struct bare place_bare(struct timing *t, const struct program *p)
 {
-    struct bare at = {{0}, 0, 0};
+    struct bare bare = {{0}, 0, 0};
 
     for (int i = 0; i < p->nregion; i++) {
-        at.bytes = region_traffic(p->region[i]);
-        t->bare[i] = at;
-        at.from += pages(at.bytes.read);
-        at.to += pages(at.bytes.written);
+        bare.bytes = region_traffic(p->region[i]);
+        t->bare[i] = bare;
+        bare.from += pages(bare.bytes.read);
+        bare.to += pages(bare.bytes.written);
     }
-    return at;
+    return bare;
 }
 
 static void timing_init(struct timing *t, const struct program *p)

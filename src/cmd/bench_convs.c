@@ -55,7 +55,8 @@ struct side {
  * kernel maps memory that was never written to one page of zeros, which stays in the
  * cache and would make the timing too fast.
  */
-static void fill(struct device *dev, const struct backend *backend, char *to, size_t size)
+static void fill(struct device *dev, const struct backend *backend, char *dst,
+                 size_t size)
 {
     enum { WORDS = 1 << 19 };
     uint16_t *word = xcalloc(WORDS, sizeof(*word));
@@ -68,7 +69,7 @@ static void fill(struct device *dev, const struct backend *backend, char *to, si
     for (size_t offset = 0; offset < size; offset += WORDS * sizeof(*word)) {
         size_t left = size - offset, n = WORDS * sizeof(*word);
 
-        backend->copy_in(dev, to + offset, word, left < n ? left : n);
+        backend->copy_in(dev, dst + offset, word, left < n ? left : n);
     }
     if (backend->sync)
         backend->sync(dev);

@@ -6,13 +6,13 @@
 /* 512 MiB is ten times the L2 cache of the largest GPU. */
 enum { MIB = 1 << 20, EACH = 512, COPIES = 4, ROUNDS = 5 };
 
-static double one_round(const struct backend *backend, struct device *dev, void *to,
-                        const void *from, size_t size)
+static double one_round(const struct backend *backend, struct device *dev, void *dst,
+                        const void *src, size_t size)
 {
     double began = clock_now();
 
     for (int i = 0; i < COPIES; i++)
-        backend->async->copy(dev, LANE_RUN, to, from, size);
+        backend->async->copy(dev, LANE_RUN, dst, src, size);
     backend->sync(dev);
     return 2.0 * COPIES * (double)size / (clock_now() - began);
 }
@@ -31,20 +31,20 @@ double bench_copy(const struct backend *backend, struct device *dev)
 {
     size_t size = (size_t)EACH * MIB;
     double best = 0;
-    void *from, *to;
+    void *from, *dst;
 
     if (backend->moves)
         return backend->moves->bandwidth(dev);
     if (!backend->async)
         return host_copy();
     from = backend->alloc(dev, size);
-    to = backend->alloc(dev, size);
+    dst = backend->alloc(dev, size);
     for (int i = 0; i < ROUNDS; i++) {
-        double rate = one_round(backend, dev, to, from, size);
+        double rate = one_round(backend, dev, dst, from, size);
 
         best = rate > best ? rate : best;
     }
     backend->free(dev, from);
-    backend->free(dev, to);
+    backend->free(dev, dst);
     return best;
 }

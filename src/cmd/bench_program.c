@@ -84,7 +84,7 @@ static void repeat_steps(struct program *p, int runs, struct record *r)
     }
 }
 
-void bench_program(struct program *p, int runs, struct bench_step *to)
+void bench_program(struct program *p, int runs, struct bench_step *dst)
 {
     struct record r = {.nregion = p->nregion};
     double *column = xcalloc((size_t)runs, sizeof(*column));
@@ -100,9 +100,9 @@ void bench_program(struct program *p, int runs, struct bench_step *to)
     for (int i = 0; i < p->nregion; i++) {
         for (int k = 0; k < runs; k++)
             column[k] = r.seconds[(size_t)k * (size_t)p->nregion + (size_t)i];
-        to[i] = (struct bench_step){.flops = op_region_flops(p->region[i]),
-                                    .bytes = op_region_bytes(p->region[i]),
-                                    .seconds = median(column, runs)};
+        dst[i] = (struct bench_step){.flops = op_region_flops(p->region[i]),
+                                     .bytes = op_region_bytes(p->region[i]),
+                                     .seconds = median(column, runs)};
     }
     free(r.seconds);
     free(column);

@@ -15,11 +15,11 @@ struct bench_step {
 };
 
 /*
- * Runs the whole program `runs` times under trace; `to` has p->nregion elements. On an
+ * Runs the whole program `runs` times under trace; `dst` has p->nregion elements. On an
  * asynchronous device each step runs many times in a row instead, because synchronizing
  * takes longer than most kernels; no kernel is faster than its launch.
  */
-void bench_program(struct program *p, int runs, struct bench_step *to);
+void bench_program(struct program *p, int runs, struct bench_step *dst);
 
 /* Times the program and prints a line per step and sums per kernel. bandwidth: bytes/s of
  * a copy. */

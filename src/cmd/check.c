@@ -236,13 +236,13 @@ static void report_label_map(struct check *c, const struct config *cfg,
     for (int v = 0; v < 256; v++)
         total += s->survey.count[v];
     for (int i = 0; i < map->n && total; i++) {
-        int64_t v = map->item[i].item[0], to = s->d->map[v];
+        int64_t v = map->item[i].item[0], mapped = s->d->map[v];
 
         say("%-9s %s: DATA.LABEL_MAP changes the value %" PRId64 " to %" PRId64, "remark",
             s->name, v, map->item[i].item[1]);
-        if (to < s->d->nclass)
-            say(" ('%s', %.1f %% of all pixels)", s->d->class_name[to],
-                100.0 * (double)s->survey.count[to] / (double)total);
+        if (mapped < s->d->nclass)
+            say(" ('%s', %.1f %% of all pixels)", s->d->class_name[mapped],
+                100.0 * (double)s->survey.count[mapped] / (double)total);
         say("\n");
         c->remarks++;
     }

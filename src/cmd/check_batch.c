@@ -65,17 +65,17 @@ static int shown(const struct transform *t, int64_t batch)
 
 /* Draws an image; of more than three channels the first three, of two the first. */
 static void draw_image(const struct sheet *s, const struct transform *t,
-                       const uint8_t *from, uint8_t *to)
+                       const uint8_t *src, uint8_t *dst)
 {
     int n = transform_channels(t);
 
-    for (int y = 0; y < s->tile_h; y++, to += 3 * (ptrdiff_t)s->w)
+    for (int y = 0; y < s->tile_h; y++, dst += 3 * (ptrdiff_t)s->w)
         for (int x = 0; x < t->w * s->scale; x++) {
             const uint8_t *p =
-                from + ((ptrdiff_t)(y / s->scale) * t->w + x / s->scale) * n;
+                src + ((ptrdiff_t)(y / s->scale) * t->w + x / s->scale) * n;
 
             for (int c = 0; c < 3; c++)
-                to[3 * x + c] = p[n < 3 ? 0 : c];
+                dst[3 * x + c] = p[n < 3 ? 0 : c];
         }
 }
 
@@ -85,14 +85,14 @@ static void draw(const struct sheet *s, const struct transform *t,
     size_t pixels = (size_t)t->w * (size_t)t->h;
     ptrdiff_t x = i % s->columns * (s->tile_w + GAP);
     ptrdiff_t y = i / s->columns * (s->tile_h + GAP);
-    uint8_t *to = s->pixel + (y * s->w + x) * 3;
-    struct paint paint = {.dst = to + 3 * (ptrdiff_t)t->w * s->scale,
+    uint8_t *dst = s->pixel + (y * s->w + x) * 3;
+    struct paint paint = {.dst = dst + 3 * (ptrdiff_t)t->w * s->scale,
                           .stride = 3 * (int64_t)s->w,
                           .w = t->w * s->scale,
                           .h = t->h * s->scale,
                           .scale = s->scale};
 
-    draw_image(s, t, b->pixel + (size_t)i * transform_size(t), to);
+    draw_image(s, t, b->pixel + (size_t)i * transform_size(t), dst);
     if (b->label_map)
         paint_labels(&paint, d->set, b->label_map + (size_t)i * pixels);
 }

@@ -31,18 +31,18 @@ bool check_labels_differ(const struct dataset *a, int64_t i, const struct datase
 static void print_values(const struct dataset *d)
 {
     size_t n = (size_t)d->nclass;
-    float *y = xcalloc(3 * n, sizeof(*y)), *least = y + n, *most = y + 2 * n;
+    float *y = xcalloc(3 * n, sizeof(*y)), *min = y + n, *max = y + 2 * n;
 
     for (int64_t i = 0; i < d->n; i++) {
         dataset_targets(d, i, y);
         for (size_t k = 0; k < n; k++) {
-            least[k] = !i || y[k] < least[k] ? y[k] : least[k];
-            most[k] = !i || y[k] > most[k] ? y[k] : most[k];
+            min[k] = !i || y[k] < min[k] ? y[k] : min[k];
+            max[k] = !i || y[k] > max[k] ? y[k] : max[k];
         }
     }
     for (size_t k = 0; k < n; k++)
-        say("%s%s from %g to %g", k ? ", " : "; ", d->class_name[k], (double)least[k],
-            (double)most[k]);
+        say("%s%s from %g to %g", k ? ", " : "; ", d->class_name[k], (double)min[k],
+            (double)max[k]);
     free(y);
 }
 

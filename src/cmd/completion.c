@@ -16,13 +16,13 @@
 static void each_name(const char *flag, void (*fn)(const char *name, int len, void *arg),
                       void *arg)
 {
-    for (const char *at = flag; *at;) {
-        int len = (int)strcspn(at, ", ");
+    for (const char *cursor = flag; *cursor;) {
+        int len = (int)strcspn(cursor, ", ");
 
-        if (*at == '-')
-            fn(at, len, arg);
-        at += len;
-        at += strspn(at, ", ");
+        if (*cursor == '-')
+            fn(cursor, len, arg);
+        cursor += len;
+        cursor += strspn(cursor, ", ");
     }
 }
 

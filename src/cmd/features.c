@@ -62,7 +62,7 @@ static void alloc_stages(struct features *f)
 /* Copies the map of one image from channels-last layout to timm's layout or, with --pool,
  * writes the mean of each channel. */
 static void copy_map(const struct features *f, const struct model_stage *s,
-                     const float *from, float *to)
+                     const float *src, float *dst)
 {
     int64_t places = (int64_t)s->height * s->width, c = s->channels;
 
@@ -70,14 +70,14 @@ static void copy_map(const struct features *f, const struct model_stage *s,
         double sum = 0;
 
         for (int64_t i = 0; i < places; i++)
-            sum += (double)from[i * c + k];
-        to[k] = (float)(sum / (double)places);
+            sum += (double)src[i * c + k];
+        dst[k] = (float)(sum / (double)places);
     }
     if (!f->pooled && s->channels_last)
-        memcpy(to, from, (size_t)(places * c) * sizeof(*to));
+        memcpy(dst, src, (size_t)(places * c) * sizeof(*dst));
     for (int64_t k = 0; k < c && !f->pooled && !s->channels_last; k++)
         for (int64_t i = 0; i < places; i++)
-            to[k * places + i] = from[i * c + k];
+            dst[k * places + i] = src[i * c + k];
 }
 
 static void copy_batch(struct features *f, const struct batch *b)

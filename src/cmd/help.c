@@ -122,8 +122,9 @@ static void add_metavar(struct strbuf *s, const struct schema *row)
 /* Appends ", --no-x" for each long name, and the row's no_flag, if any. */
 static void add_negations(struct strbuf *s, const struct schema *row)
 {
-    for (const char *at = strstr(row->flag, "--"); at; at = strstr(at + 2, "--"))
-        strbuf_addf(s, ", --no-%.*s", (int)strcspn(at + 2, ", "), at + 2);
+    for (const char *cursor = strstr(row->flag, "--"); cursor;
+         cursor = strstr(cursor + 2, "--"))
+        strbuf_addf(s, ", --no-%.*s", (int)strcspn(cursor + 2, ", "), cursor + 2);
     if (row->no_flag)
         strbuf_addf(s, ", %s", row->no_flag);
 }

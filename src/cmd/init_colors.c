@@ -73,10 +73,10 @@ static bool is_void(const char *name)
     return is;
 }
 
-static void add_class(struct class_colors *to, uint32_t rgb, const char *name)
+static void add_class(struct class_colors *dst, uint32_t rgb, const char *name)
 {
-    GROW(to->item, to->n, to->cap);
-    to->item[to->n++] = (struct class_color){rgb, xstrdup(name)};
+    GROW(dst->item, dst->n, dst->cap);
+    dst->item[dst->n++] = (struct class_color){rgb, xstrdup(name)};
 }
 
 static bool has_color(const struct class_colors *c, uint32_t rgb)
@@ -100,8 +100,8 @@ static bool are_named(const struct class_colors *c)
     for (int i = 0; i < c->n; i++) {
         const char *name = c->item[i].name;
 
-        for (const char *at = name; *at; at++)
-            if ((unsigned char)*at < ' ' || *at == 0x7f)
+        for (const char *cursor = name; *cursor; cursor++)
+            if ((unsigned char)*cursor < ' ' || *cursor == 0x7f)
                 return false;
         for (int k = 0; k < i; k++)
             if (!strcmp(name, c->item[k].name))

@@ -63,13 +63,13 @@ struct split_names {
     int n, cap;
 };
 
-static void add_split(struct split_names *to, const char *name)
+static void add_split(struct split_names *dst, const char *name)
 {
-    for (int i = 0; i < to->n; i++)
-        if (!strcmp(to->name[i], name))
+    for (int i = 0; i < dst->n; i++)
+        if (!strcmp(dst->name[i], name))
             return;
-    GROW(to->name, to->n, to->cap);
-    to->name[to->n++] = xstrdup(name);
+    GROW(dst->name, dst->n, dst->cap);
+    dst->name[dst->n++] = xstrdup(name);
 }
 
 static void split_names_release(struct split_names *s)
@@ -82,7 +82,7 @@ static void split_names_release(struct split_names *s)
 /* Adds split names of folders: "Training" for Training/, "seg_train" for seg_train/,
  * "train2017" for images/train2017/.
  * rest: the other words that the folder name must have, or NULL. */
-static void add_folder_splits(struct split_names *to, const char *path,
+static void add_folder_splits(struct split_names *dst, const char *path,
                               enum usual_split kind, const char *rest, int depth)
 {
     int n;
@@ -98,9 +98,9 @@ static void add_folder_splits(struct split_names *to, const char *path,
             continue;
         }
         if (w.split == kind && (!rest || !strcmp(w.rest, rest)))
-            add_split(to, w.role || depth ? w.split_word : name[i]);
+            add_split(dst, w.role || depth ? w.split_word : name[i]);
         if (w.role && !depth)
-            add_folder_splits(to, below, kind, rest, depth + 1);
+            add_folder_splits(dst, below, kind, rest, depth + 1);
         free(below);
     }
     dir_list_free(name, n);
@@ -166,7 +166,7 @@ static bool breaks_line(const char *name)
 
 static void add_line(struct lists *l, bool val, const char *image, const char *label)
 {
-    struct strbuf *to = val ? &l->val : &l->train;
+    struct strbuf *dst = val ? &l->val : &l->train;
 
     if (breaks_line(image) || breaks_line(label)) {
         if (!l->left_out++)
@@ -174,7 +174,7 @@ static void add_line(struct lists *l, bool val, const char *image, const char *l
                         breaks_line(image) ? image : label);
         return;
     }
-    strbuf_addf(to, "%s\t%s\n", image, label);
+    strbuf_addf(dst, "%s\t%s\n", image, label);
     l->n++;
 }
 
@@ -261,13 +261,13 @@ static bool needs_class_index(const char *name)
 
 /* Adds a line of classes.txt, replacing characters that classes.txt cannot hold: a leading
  * # or space, a trailing space, and control characters. */
-static void add_class_line(struct strbuf *to, const char *name)
+static void add_class_line(struct strbuf *dst, const char *name)
 {
     if (strchr("# ", *name))
-        strbuf_addch(to, '_');
+        strbuf_addch(dst, '_');
     for (const char *c = name; *c; c++)
-        strbuf_addch(to, (unsigned char)*c < ' ' || (*c == ' ' && !c[1]) ? '_' : *c);
-    strbuf_addch(to, '\n');
+        strbuf_addch(dst, (unsigned char)*c < ' ' || (*c == ' ' && !c[1]) ? '_' : *c);
+    strbuf_addch(dst, '\n');
 }
 
 /* Writes classes.txt, and indices into it, if a list cannot hold the class names. */

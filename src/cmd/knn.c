@@ -57,14 +57,14 @@ static void add_image(struct pool *p, int64_t i, const char *path)
 }
 
 /* Scales a vector to length 1. Returns false if it has NaN. */
-static bool normalize(const float *from, int64_t len, float *to)
+static bool normalize(const float *src, int64_t len, float *dst)
 {
     double sum = 0;
 
     for (int64_t k = 0; k < len; k++)
-        sum += (double)from[k] * (double)from[k];
+        sum += (double)src[k] * (double)src[k];
     for (int64_t k = 0; k < len; k++)
-        to[k] = sum > 0 ? (float)((double)from[k] / sqrt(sum)) : 0;
+        dst[k] = sum > 0 ? (float)((double)src[k] / sqrt(sum)) : 0;
     return !isnan(sum);
 }
 

@@ -163,10 +163,10 @@ static int ranks_here(pid_t mpirun)
         (void)!fread(text, 1, sizeof(text) - 1, f);
         (void)fclose(f);
     }
-    for (char *at = text, *end; *at; at = end) {
-        long pid = strtol(at, &end, 10);
+    for (char *cursor = text, *end; *cursor; cursor = end) {
+        long pid = strtol(cursor, &end, 10);
 
-        if (end == at)
+        if (end == cursor)
             break;
         (void)snprintf(path, sizeof(path), "/proc/%ld/exe", pid);
         n += file_same(path, PROCESS_SELF);

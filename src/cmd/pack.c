@@ -237,15 +237,15 @@ static void pack_splits(struct pack_run *r, const struct storage *row)
 
 static const struct pack_format *format_of(const struct cmdline *line)
 {
-    const char *to = cmdline_value(line, "--to");
+    const char *dst = cmdline_value(line, "--to");
     struct strbuf why = STRBUF_INIT;
 
-    if (!to || !names_known(&pack_names, to, &why)) {
-        if (!to)
+    if (!dst || !names_known(&pack_names, dst, &why)) {
+        if (!dst)
             names_add(&why, &pack_names);
-        usage("--to %s%s", to ? "" : "FORMAT is missing: ", why.buf);
+        usage("--to %s%s", dst ? "" : "FORMAT is missing: ", why.buf);
     }
-    return pack_find(to);
+    return pack_find(dst);
 }
 
 static char *out_of(const struct cmdline *line)

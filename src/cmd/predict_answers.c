@@ -259,15 +259,15 @@ static char *unused_path(const char *dir, const char *name)
     return path;
 }
 
-static void copy_file(const char *from, const char *to)
+static void copy_file(const char *src, const char *dst)
 {
     size_t len;
-    char *data = file_read(from, &len);
+    char *data = file_read(src, &len);
 
     if (!data)
-        die("cannot read '%s': %s", from, file_strerror(errno));
-    if (atomic_write_file(to, data, len))
-        die("cannot write '%s': %s", to, strerror(errno));
+        die("cannot read '%s': %s", src, file_strerror(errno));
+    if (atomic_write_file(dst, data, len))
+        die("cannot write '%s': %s", dst, strerror(errno));
     free(data);
 }
 

@@ -20,7 +20,7 @@ static uint8_t *resize_labels(const struct predict *p, const float *logits, int 
     const struct transform *t = &p->infer.transform;
     int zw = (int)z->dim[3], zh = (int)z->dim[2], rw, rh;
     uint8_t *small = xmalloc((size_t)zw * (size_t)zh);
-    uint8_t *label = xmalloc((size_t)w * (size_t)h), *to = label;
+    uint8_t *label = xmalloc((size_t)w * (size_t)h), *dst = label;
 
     paint_argmax(logits, (int64_t)zw * zh, p->classes, small);
     transform_segment_fit(t, w, h, &rw, &rh);
@@ -31,7 +31,7 @@ static uint8_t *resize_labels(const struct predict *p, const float *logits, int 
             int sx =
                 (int)((2 * (int64_t)x + 1) * rw / (2 * (int64_t)w)) - (rw - t->w) / 2;
 
-            *to++ = small[sy / t->label_divisor * zw + sx / t->label_divisor];
+            *dst++ = small[sy / t->label_divisor * zw + sx / t->label_divisor];
         }
     }
     free(small);

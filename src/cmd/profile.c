@@ -24,13 +24,13 @@ enum {
 };
 static const double max_seconds = 30;
 
-static void add_span(struct profile *p, enum profile_kind kind, double from, double to)
+static void add_span(struct profile *p, enum profile_kind kind, double from, double end)
 {
     if (!p->traced)
         return;
     GROW(p->span, p->nspan, p->span_cap);
-    p->span[p->nspan++] =
-        (struct profile_span){.kind = kind, .update = p->updates, .from = from, .to = to};
+    p->span[p->nspan++] = (struct profile_span){
+        .kind = kind, .update = p->updates, .from = from, .to = end};
 }
 
 /* Records a sample; runs in a loader thread. */

@@ -101,7 +101,7 @@ double profile_update_median(const struct profile *p);
 double profile_images(const struct profile *p); /* images per update */
 /* Stores the steps with the most time above their floor or, if the limits are unknown, the
  * slowest steps. Returns their number, at most `max`. */
-int profile_worst(const struct profile *p, const struct profile_step **to, int max);
+int profile_worst(const struct profile *p, const struct profile_step **dst, int max);
 /* Returns the seconds per update above the floor. */
 double profile_lost(const struct profile_step *s);
 

@@ -217,7 +217,7 @@ static int by_loss(const void *a, const void *b)
     return (u < v) - (u > v);
 }
 
-int profile_worst(const struct profile *p, const struct profile_step **to, int max)
+int profile_worst(const struct profile *p, const struct profile_step **dst, int max)
 {
     const struct profile_step *s, **all = NULL;
     int n = 0, cap = 0;
@@ -230,7 +230,7 @@ int profile_worst(const struct profile *p, const struct profile_step **to, int m
         qsort(all, (size_t)n, sizeof(*all), by_loss);
     n = n < max ? n : max;
     if (n)
-        memcpy(to, all, (size_t)n * sizeof(*to));
+        memcpy(dst, all, (size_t)n * sizeof(*dst));
     free(all);
     return n;
 }

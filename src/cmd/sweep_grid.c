@@ -32,14 +32,14 @@ static void values_add(struct values *v, const char *text, size_t len)
 static bool values_add_range(struct values *v, const char *text)
 {
     double part[3];
-    const char *at = text;
+    const char *cursor = text;
     char *end;
 
     for (int i = 0; i < 3; i++) {
-        part[i] = strtod(at, &end);
-        if (end == at || *end != (i < 2 ? ':' : '\0'))
+        part[i] = strtod(cursor, &end);
+        if (end == cursor || *end != (i < 2 ? ':' : '\0'))
             return false;
-        at = end + 1;
+        cursor = end + 1;
     }
     if (!(part[2] > 0) || !(part[1] >= part[0]))
         usage("'%s': invalid range; use FROM:TO:STEP with STEP above 0 and TO not below "
@@ -63,16 +63,16 @@ static void values_of(struct values *v, const char *text)
 
     if (values_add_range(v, text))
         return;
-    for (const char *at = text, *from = text;; at++) {
-        if (quote ? *at == quote : *at == '\'' || *at == '"')
-            quote = quote ? 0 : *at;
-        depth += !quote && (*at == '[' || *at == '(');
-        depth -= !quote && (*at == ']' || *at == ')');
-        if (*at && (*at != ',' || depth > 0 || quote))
+    for (const char *cursor = text, *from = text;; cursor++) {
+        if (quote ? *cursor == quote : *cursor == '\'' || *cursor == '"')
+            quote = quote ? 0 : *cursor;
+        depth += !quote && (*cursor == '[' || *cursor == '(');
+        depth -= !quote && (*cursor == ']' || *cursor == ')');
+        if (*cursor && (*cursor != ',' || depth > 0 || quote))
             continue;
-        values_add(v, from, (size_t)(at - from));
-        from = at + 1;
-        if (!*at)
+        values_add(v, from, (size_t)(cursor - from));
+        from = cursor + 1;
+        if (!*cursor)
             return;
     }
 }
@@ -94,8 +94,8 @@ static void add_name(struct strbuf *s, const char *word)
     for (size_t i = 0; i < key; i++)
         if (word[i] == '.')
             from = word + i + 1;
-    for (const char *at = from; *at; at++) {
-        char c = at < word + key ? (char)tolower((unsigned char)*at) : *at;
+    for (const char *cursor = from; *cursor; cursor++) {
+        char c = cursor < word + key ? (char)tolower((unsigned char)*cursor) : *cursor;
 
         strbuf_addch(s, isalnum((unsigned char)c) || strchr("._=+-", c) ? c : '_');
     }
@@ -163,7 +163,7 @@ bool sweep_grid_add_words(struct sweep_grid *g, char **word, int nword)
 void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis)
 {
     struct values *v = xcalloc((size_t)naxis + 1, sizeof(*v));
-    int *at = xcalloc((size_t)naxis + 1, sizeof(*at)), k = naxis - 1;
+    int *pos = xcalloc((size_t)naxis + 1, sizeof(*pos)), k = naxis - 1;
 
     for (int i = 0; i < naxis; i++) {
         const char *equals = strchr(axis[i], '=');
@@ -178,17 +178,17 @@ void sweep_grid_add_axes(struct sweep_grid *g, char *const *axis, int naxis)
         r->word = xcalloc((size_t)naxis + 1, sizeof(*r->word));
         for (int i = 0; i < naxis; i++)
             r->word[r->nword++] = xasprintf("%.*s=%s", (int)strcspn(axis[i], "="),
-                                            axis[i], v[i].item[at[i]]);
+                                            axis[i], v[i].item[pos[i]]);
         name_run(r, g->n);
-        for (k = naxis - 1; k >= 0 && ++at[k] == v[k].n; k--)
-            at[k] = 0;
+        for (k = naxis - 1; k >= 0 && ++pos[k] == v[k].n; k--)
+            pos[k] = 0;
         if (!naxis)
             break;
     }
     for (int i = 0; i < naxis; i++)
         values_release(&v[i]);
     free(v);
-    free(at);
+    free(pos);
 }
 
 /* Cuts the line at the first # outside quotes. */

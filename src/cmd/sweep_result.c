@@ -23,13 +23,13 @@ char *sweep_path(const struct sweep *s, int run, int rung, const char *end)
                               : xasprintf("%s/%s%s", s->dir, name, end);
 }
 
-static bool number_of(json_t *o, const char *key, double *to)
+static bool number_of(json_t *o, const char *key, double *dst)
 {
     json_t *v = json_object_get(o, key);
 
     if (!json_is_number(v))
         return false;
-    *to = json_number_value(v);
+    *dst = json_number_value(v);
     return true;
 }
 
@@ -131,10 +131,10 @@ char *sweep_last_line(const struct sweep *s, int run, int rung)
     size_t len;
 
     text = file_read(path, &len);
-    for (char *at = text ? strtok_r(text, "\n", &save) : NULL; at;
-         at = strtok_r(NULL, "\n", &save))
-        if (!line || strstr(at, "error: ") || !strstr(line, "error: "))
-            line = at;
+    for (char *cursor = text ? strtok_r(text, "\n", &save) : NULL; cursor;
+         cursor = strtok_r(NULL, "\n", &save))
+        if (!line || strstr(cursor, "error: ") || !strstr(line, "error: "))
+            line = cursor;
     line = xstrdup(line ? line : "its log is empty");
     free(text);
     free(path);
@@ -153,10 +153,10 @@ int64_t sweep_updates(const struct sweep *s, int run)
                                s->grid.run[run].name);
         size_t len;
         char *text = file_read(path, &len);
-        const char *at = text ? strstr(text, "\nupdates: ") : NULL;
+        const char *cursor = text ? strstr(text, "\nupdates: ") : NULL;
 
-        if (at)
-            updates = strtoll(at + 10, NULL, 10);
+        if (cursor)
+            updates = strtoll(cursor + 10, NULL, 10);
         free(text);
         free(path);
     }

@@ -33,7 +33,7 @@ static bool is_given(const struct sweep *s, const char *flag, const char *key)
     return false;
 }
 
-/* Returns the command of a run. most: number of steps, 0 for all. result: file for its
+/* Returns the command of a run. max: number of steps, 0 for all. result: file for its
  * result, or NULL. */
 static struct words command_of(const struct sweep *s, int run, int64_t step_limit,
                                const char *result)

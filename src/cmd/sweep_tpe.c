@@ -32,7 +32,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void mixture_init(struct mixture *m, const double *at, int n)
+static void mixture_init(struct mixture *m, const double *ptr, int n)
 {
     double narrowest = 1.0 / (n + 1 < 100 ? n + 1 : 100);
 
@@ -40,7 +40,7 @@ static void mixture_init(struct mixture *m, const double *at, int n)
     m->width = xcalloc((size_t)n + 1, sizeof(*m->width));
     m->n = n + 1;
     for (int i = 0; i < n; i++)
-        m->mean[i] = at[i];
+        m->mean[i] = ptr[i];
     qsort(m->mean, (size_t)n, sizeof(*m->mean), compare);
     for (int i = 0; i < n; i++) {
         double left = m->mean[i] - (i ? m->mean[i - 1] : 0);
@@ -94,22 +94,22 @@ static double mixture_draw(const struct mixture *m, struct draws *d)
 
 /* Splits the positions of the trials on an axis. Returns the number of good ones, which
  * are first. */
-static int split(const struct tpe_trial *const *order, int n, int axis, double *at)
+static int split(const struct tpe_trial *const *order, int n, int axis, double *ptr)
 {
     int good = (n + 9) / 10;
 
     for (int i = 0; i < n; i++)
-        at[i] = order[i]->position[axis];
+        ptr[i] = order[i]->position[axis];
     return good < GOOD_MAX ? good : GOOD_MAX;
 }
 
-static double propose_number(const double *at, int good, int n, struct draws *d)
+static double propose_number(const double *ptr, int good, int n, struct draws *d)
 {
     struct mixture l, g;
     double best = 0, best_ratio = -1;
 
-    mixture_init(&l, at, good);
-    mixture_init(&g, at + good, n - good);
+    mixture_init(&l, ptr, good);
+    mixture_init(&g, ptr + good, n - good);
     for (int i = 0; i < CANDIDATES; i++) {
         double x = mixture_draw(&l, d);
         double ratio = mixture_density(&l, x) / mixture_density(&g, x);
@@ -125,16 +125,16 @@ static double propose_number(const double *at, int good, int n, struct draws *d)
 }
 
 /* Returns the share of a choice among these trials, with one more that is spread evenly. */
-static double share(const double *at, int n, int choice, int choices)
+static double share(const double *ptr, int n, int choice, int choices)
 {
     int count = 0;
 
     for (int i = 0; i < n; i++)
-        count += (int)(at[i] * choices) == choice;
+        count += (int)(ptr[i] * choices) == choice;
     return (count + 1.0 / choices) / (n + 1);
 }
 
-static double propose_choice(const double *at, int good, int n, int choices,
+static double propose_choice(const double *ptr, int good, int n, int choices,
                              struct draws *d)
 {
     int best = 0;
@@ -144,9 +144,9 @@ static double propose_choice(const double *at, int good, int n, int choices,
         double u = draw(d), ratio;
         int c = 0;
 
-        while (c + 1 < choices && u >= share(at, good, c, choices))
-            u -= share(at, good, c++, choices);
-        ratio = share(at, good, c, choices) / share(at + good, n - good, c, choices);
+        while (c + 1 < choices && u >= share(ptr, good, c, choices))
+            u -= share(ptr, good, c++, choices);
+        ratio = share(ptr, good, c, choices) / share(ptr + good, n - good, c, choices);
         if (ratio > best_ratio) {
             best = c;
             best_ratio = ratio;
@@ -178,7 +178,7 @@ void tpe_propose(const struct space *s, const struct tpe_trial *trial, int n,
                  uint64_t seed, int number, double *position)
 {
     struct draws d = {seed, (uint64_t)number, 0};
-    double *at = xcalloc((size_t)n + 1, sizeof(*at));
+    double *ptr = xcalloc((size_t)n + 1, sizeof(*ptr));
     const struct tpe_trial **order = xcalloc((size_t)n + 1, sizeof(*order));
 
     for (int i = 0; i < n; i++)
@@ -191,10 +191,10 @@ void tpe_propose(const struct space *s, const struct tpe_trial *trial, int n,
             position[a] = draw(&d);
             continue;
         }
-        good = split(order, n, a, at);
-        position[a] = choices ? propose_choice(at, good, n, choices, &d)
-                              : propose_number(at, good, n, &d);
+        good = split(order, n, a, ptr);
+        position[a] = choices ? propose_choice(ptr, good, n, choices, &d)
+                              : propose_number(ptr, good, n, &d);
     }
     free(order);
-    free(at);
+    free(ptr);
 }

@@ -56,15 +56,15 @@ static double *step_ends(const struct program *p, const struct world *w,
 /* Returns the time at which the last gradient of a bucket is computed. */
 static double ready_time(const struct bucket *b, const double *ends)
 {
-    double at = 0;
+    double pos = 0;
 
     for (int i = 0; i < b->ngrad; i++) {
         const struct region *r = b->grad[i]->producer->region;
 
-        if (r && ends[r->order] > at)
-            at = ends[r->order];
+        if (r && ends[r->order] > pos)
+            pos = ends[r->order];
     }
-    return at;
+    return pos;
 }
 
 static void timeline_of(struct timeline *c, const struct program *p,

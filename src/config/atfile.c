@@ -140,18 +140,18 @@ struct atword *atfile_read(const char *path, const struct atfile *parent,
     if (text && !strncmp(text, BYTE_ORDER_MARK, 3))
         start += 3;
     for (struct splitter s = {start, start, 1}; text;) {
-        const char *at;
+        const char *cursor;
 
         skip_blanks(&s);
         if (!*s.p)
             break;
-        at = arena_printf(mem, "%s:%d:%d", f->path, s.nline, (int)(s.p - s.line) + 1);
+        cursor = arena_printf(mem, "%s:%d:%d", f->path, s.nline, (int)(s.p - s.line) + 1);
         if (!next_word(&s, &word)) {
-            problems_error(p, at, "a quote is not closed");
+            problems_error(p, cursor, "a quote is not closed");
             break;
         }
         GROW(words, *n, cap);
-        words[(*n)++] = (struct atword){arena_strdup(mem, word.buf), at, f};
+        words[(*n)++] = (struct atword){arena_strdup(mem, word.buf), cursor, f};
     }
     strbuf_release(&word);
     free(text);

@@ -42,7 +42,7 @@ static struct int_table bind_table(const struct value *v, struct arena *mem)
 }
 
 /* Fills a record; keys that the item lacks get their default. */
-static void bind_record(const struct schema *record, const struct value *map, char *to,
+static void bind_record(const struct schema *record, const struct value *map, char *dst,
                         struct arena *mem)
 {
     for (const struct schema *r = record; r->key; r++) {
@@ -53,7 +53,7 @@ static void bind_record(const struct schema *record, const struct value *map, ch
 
         if (!v && !coerce(mem, &d, &text, &def, &why))
             BUG("default of %s must be %s", r->key, why.buf);
-        schema_bind(r, v ? v : &def, to + r->offset, mem);
+        schema_bind(r, v ? v : &def, dst + r->offset, mem);
         strbuf_release(&why);
     }
 }
@@ -69,11 +69,11 @@ static struct record_list bind_records(const struct schema *row, const struct va
     return (struct record_list){item, v->list.n};
 }
 
-void schema_bind_default(const struct schema *record, void *to, struct arena *mem)
+void schema_bind_default(const struct schema *record, void *dst, struct arena *mem)
 {
     const struct value none = {.type = VALUE_MAP};
 
-    bind_record(record, &none, to, mem);
+    bind_record(record, &none, dst, mem);
 }
 
 static int choice_value(const struct schema *row, const char *word)

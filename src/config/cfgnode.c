@@ -48,26 +48,26 @@ static struct cfgnode *new_section(struct arena *mem)
     return n;
 }
 
-static const char *copy_text(struct cfgnode *to, const char *text)
+static const char *copy_text(struct cfgnode *dst, const char *text)
 {
-    return text ? arena_strdup(to->mem, text) : NULL;
+    return text ? arena_strdup(dst->mem, text) : NULL;
 }
 
-static void copy_entry(struct cfgnode *to, const struct cfgnode_entry *e)
+static void copy_entry(struct cfgnode *dst, const struct cfgnode_entry *e)
 {
-    struct cfgnode_entry *c = append(to, e->key);
+    struct cfgnode_entry *c = append(dst, e->key);
     const char *key = c->key;
 
     *c = *e;
     c->key = key;
-    c->name = copy_text(to, e->name);
-    c->where = copy_text(to, e->where);
-    c->replaced = copy_text(to, e->replaced);
+    c->name = copy_text(dst, e->name);
+    c->where = copy_text(dst, e->where);
+    c->replaced = copy_text(dst, e->replaced);
     if (!e->node) {
-        c->value = value_copy(to->mem, &e->value);
+        c->value = value_copy(dst->mem, &e->value);
         return;
     }
-    c->node = new_section(to->mem);
+    c->node = new_section(dst->mem);
     for (int i = 0; i < e->node->n; i++)
         copy_entry(c->node, &e->node->entry[i]);
 }

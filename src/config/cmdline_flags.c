@@ -7,12 +7,12 @@
 
 /* Processes a flag. `value` is the text after =, or NULL. */
 static void use_flag(struct parser *ps, const struct flag_name *name, const char *value,
-                     struct atword at)
+                     struct atword word)
 {
     const struct flag *flag = name->flag;
     struct cmdline *line = ps->line;
     bool inline_value = value != NULL;
-    struct atword w = {value, at.where, at.file};
+    struct atword w = {value, word.where, word.file};
 
     if (flag->kind == FLAG_OPTS) {
         parser_opts(ps, flag, value);
@@ -44,11 +44,11 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
         else if (flag_is_list(flag))
             value = parser_list_text(ps, flag, value, !inline_value);
         if (value)
-            parser_set_key(ps, name, value, &at);
+            parser_set_key(ps, name, value, &word);
         break;
     case FLAG_COMMAND:
         cmdline_add_set(&line->command, &line->ncommand,
-                        (struct cfgnode_pair){flag->command->flag, value, at.where},
+                        (struct cfgnode_pair){flag->command->flag, value, word.where},
                         &line->mem);
         break;
     case FLAG_CFG:
@@ -83,19 +83,19 @@ static struct atword dashed(struct parser *ps, struct atword w)
 
 /* Parses -b3, -b=3, or -qb3: letters after one dash. Returns false if the first is not a
  * flag. */
-static bool short_flags(struct parser *ps, struct atword at)
+static bool short_flags(struct parser *ps, struct atword word)
 {
-    const char *c = at.text + 1;
+    const char *c = word.text + 1;
 
     for (; *c; c++) {
-        char name[3] = {at.text[0], *c, '\0'};
+        char name[3] = {word.text[0], *c, '\0'};
         const struct flag_name *f = flags_exact(&ps->flags, name, 2);
 
-        if (!f && c == at.text + 1)
+        if (!f && c == word.text + 1)
             return false;
         if (!f && ps->spec->keep_unknown) {
-            at.text = arena_printf(&ps->line->mem, "%c%s", name[0], c);
-            cmdline_add_word(&ps->line->rest, &ps->line->nrest, at, &ps->line->mem);
+            word.text = arena_printf(&ps->line->mem, "%c%s", name[0], c);
+            cmdline_add_word(&ps->line->rest, &ps->line->nrest, word, &ps->line->mem);
             return true;
         }
         if (!f) {
@@ -103,18 +103,18 @@ static bool short_flags(struct parser *ps, struct atword at)
             return true;
         }
         if (flag_wants_value(f->flag) || c[1] == '=') {
-            use_flag(ps, f, c[1] ? c + 1 + (c[1] == '=') : NULL, at);
+            use_flag(ps, f, c[1] ? c + 1 + (c[1] == '=') : NULL, word);
             return true;
         }
-        use_flag(ps, f, NULL, at);
+        use_flag(ps, f, NULL, word);
     }
     return true;
 }
 
 /* Reports a flag of another trainer, with its values and what to use instead. Returns
  * false if it is not known. */
-static bool report_foreign(struct parser *ps, const struct atword *at, const char *here,
-                           bool value)
+static bool report_foreign(struct parser *ps, const struct atword *atword,
+                           const char *here, bool value)
 {
     struct strbuf s = STRBUF_INIT;
     struct atword w;
@@ -122,42 +122,43 @@ static bool report_foreign(struct parser *ps, const struct atword *at, const cha
 
     if (!here || ps->spec->keep_unknown)
         return false;
-    strbuf_addstr(&s, at->text);
+    strbuf_addstr(&s, atword->text);
     while (value && ps->i < ps->n && !argword_is_bare_pair(ps->word[ps->i].text) &&
            parser_next_value(ps, &w))
         strbuf_addf(&s, " %s", w.text);
     before = ps->p->nerror;
-    problems_error(ps->p, at->file ? at->where : NULL,
+    problems_error(ps->p, atword->file ? atword->where : NULL,
                    "unrecognized arguments: %s (here: %s)", s.buf, here);
     ps->nforeign += ps->p->nerror - before;
     strbuf_release(&s);
     return true;
 }
 
-static bool flag(struct parser *ps, struct atword at)
+static bool flag(struct parser *ps, struct atword atword)
 {
-    size_t len = strcspn(at.text, "=");
-    const struct flag_name *name = flags_exact(&ps->flags, at.text, len);
+    size_t len = strcspn(atword.text, "=");
+    const struct flag_name *name = flags_exact(&ps->flags, atword.text, len);
     bool value, several;
-    const char *here = name ? NULL : foreign_flag(at.text, &value);
+    const char *here = name ? NULL : foreign_flag(atword.text, &value);
 
-    if (here && report_foreign(ps, &at, here, value))
+    if (here && report_foreign(ps, &atword, here, value))
         return true;
-    name = flags_find(&ps->flags, at.text, len, ps->p, &several);
+    name = flags_find(&ps->flags, atword.text, len, ps->p, &several);
     if (name)
-        use_flag(ps, name, at.text[len] ? at.text + len + 1 : NULL, at);
-    else if (several && !at.text[len])
-        (void)parser_next_value(ps, &at); /* skip the ambiguous flag's value, to avoid a
+        use_flag(ps, name, atword.text[len] ? atword.text + len + 1 : NULL, atword);
+    else if (several && !atword.text[len])
+        (void)parser_next_value(ps,
+                                &atword); /* skip the ambiguous flag's value, to avoid a
                                            * second error */
     if (name || several)
         return true;
-    here = foreign_key(ps->spec->schema, at.text, &ps->line->mem);
-    if (here && report_foreign(ps, &at, here, !at.text[len]))
+    here = foreign_key(ps->spec->schema, atword.text, &ps->line->mem);
+    if (here && report_foreign(ps, &atword, here, !atword.text[len]))
         return true;
-    return at.text[1] != '-' && short_flags(ps, at);
+    return atword.text[1] != '-' && short_flags(ps, atword);
 }
 
-bool parser_flag(struct parser *ps, struct atword at)
+bool parser_flag(struct parser *ps, struct atword atword)
 {
-    return flag(ps, dashed(ps, at));
+    return flag(ps, dashed(ps, atword));
 }

@@ -24,8 +24,8 @@ struct parser {
     bool only_args;             /* true after -- */
 };
 
-/* Inserts a word at index `at`. */
-void parser_put(struct parser *ps, int at, struct atword w);
+/* Inserts a word at index `pos`. */
+void parser_put(struct parser *ps, int pos, struct atword w);
 /* Replaces @FILE at the current index by the words of the file. Returns false if the
  * current word is not @FILE. */
 bool parser_expand(struct parser *ps);
@@ -45,9 +45,9 @@ bool parser_next_value(struct parser *ps, struct atword *w);
 /* True if the text is a key of the schema, or such a key before =. It ends preceding
  * lists. */
 bool parser_is_key(struct parser *ps, const char *text);
-/* Sets the key of the flag `name` at the word `at`. */
+/* Sets the key of the flag `name` at the word `atword`. */
 void parser_set_key(struct parser *ps, const struct flag_name *name, const char *text,
-                    const struct atword *at);
+                    const struct atword *atword);
 /*
  * Returns the text of a list flag: a b c becomes [a, b, c] (the words after `first` only
  * if `more`); a single value becomes a list; [a, b] in several words is joined. Reports
@@ -62,6 +62,6 @@ void parser_opts(struct parser *ps, const struct flag *flag, const char *value);
 
 /* Processes a word that looks like a flag, and its values. Returns false if it is
  * unknown. */
-bool parser_flag(struct parser *ps, struct atword at);
+bool parser_flag(struct parser *ps, struct atword atword);
 
 #endif

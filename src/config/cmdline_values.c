@@ -25,9 +25,9 @@ static const struct cfgnode_pair *find_command_flag(const struct cmdline *line,
     size_t len = strlen(flag);
 
     for (int i = line->ncommand - 1; i >= 0; i--) {
-        const char *at = strstr(line->command[i].name, flag);
+        const char *cursor = strstr(line->command[i].name, flag);
 
-        if (at && (!at[len] || at[len] == ','))
+        if (cursor && (!cursor[len] || cursor[len] == ','))
             return &line->command[i];
     }
     return NULL;

@@ -8,28 +8,29 @@
 
 enum { FILES_MAX = 100 };
 
-void parser_put(struct parser *ps, int at, struct atword w)
+void parser_put(struct parser *ps, int pos, struct atword w)
 {
     GROW(ps->word, ps->n, ps->cap);
-    memmove(ps->word + at + 1, ps->word + at, (size_t)(ps->n - at) * sizeof(w));
-    ps->word[at] = w;
+    memmove(ps->word + pos + 1, ps->word + pos, (size_t)(ps->n - pos) * sizeof(w));
+    ps->word[pos] = w;
     ps->n++;
 }
 
 bool parser_expand(struct parser *ps)
 {
-    struct atword at = ps->word[ps->i], *words;
+    struct atword atword = ps->word[ps->i], *words;
     int n;
 
-    if (ps->only_args || at.text[0] != '@' || !at.text[1])
+    if (ps->only_args || atword.text[0] != '@' || !atword.text[1])
         return false;
     if (++ps->nfiles > FILES_MAX) {
-        problems_error(ps->p, at.where, "@%s: more than %d argument files", at.text + 1,
-                       FILES_MAX);
+        problems_error(ps->p, atword.where, "@%s: more than %d argument files",
+                       atword.text + 1, FILES_MAX);
         ps->n = ps->i;
         return true;
     }
-    words = atfile_read(at.text + 1, at.file, at.where, &ps->line->mem, ps->p, &n);
+    words = atfile_read(atword.text + 1, atword.file, atword.where, &ps->line->mem, ps->p,
+                        &n);
     ps->n--;
     memmove(ps->word + ps->i, ps->word + ps->i + 1,
             (size_t)(ps->n - ps->i) * sizeof(*ps->word));

@@ -149,23 +149,23 @@ static size_t quoted(const char *s, const char *end)
  * false if it is not a single word. */
 static bool word(struct arena *a, const char **s, const char *end, struct value *out)
 {
-    const char *from = *s + strspn(*s, " \t"), *to, *next;
+    const char *from = *s + strspn(*s, " \t"), *dst, *next;
     bool quotes = from < end && (*from == '\'' || *from == '"');
     size_t len = quotes ? quoted(from, end) : 0;
     char *w;
 
     next = from + len + strcspn(from + len, ",");
     next = next < end ? next : end;
-    for (to = next; to > from && (to[-1] == ' ' || to[-1] == '\t');)
-        to--;
-    w = arena_copy(a, from, (size_t)(to - from) + 1);
-    w[to - from] = '\0';
+    for (dst = next; dst > from && (dst[-1] == ' ' || dst[-1] == '\t');)
+        dst--;
+    w = arena_copy(a, from, (size_t)(dst - from) + 1);
+    w[dst - from] = '\0';
     *s = next + 1;
     *out = (struct value){.type = VALUE_STR, .text = w, .s = w};
     if (!quotes)
         return !strpbrk(w, "'\"()[]");
     *out = literal_parse(a, w);
-    return len == (size_t)(to - from) && out->type == VALUE_STR;
+    return len == (size_t)(dst - from) && out->type == VALUE_STR;
 }
 
 /*

@@ -106,23 +106,23 @@ static bool substitute(struct interpolation *ip, const struct cfgnode_entry *e,
 
 /* Sets *to to a copy of *v with every text substituted. */
 static bool substitute_value(struct interpolation *ip, const struct cfgnode_entry *e,
-                             const struct value *v, struct value *to)
+                             const struct value *v, struct value *dst)
 {
     bool list = value_has_items(v), ok = true;
     struct strbuf out = STRBUF_INIT;
 
-    *to = *v;
+    *dst = *v;
     if (list) {
-        *to = value_list(ip->tree->mem, v->type, v->list.n);
-        to->line = v->line;
+        *dst = value_list(ip->tree->mem, v->type, v->list.n);
+        dst->line = v->line;
         for (int i = 0; i < v->list.n; i++)
-            ok = substitute_value(ip, e, &v->list.item[i], &to->list.item[i]) && ok;
+            ok = substitute_value(ip, e, &v->list.item[i], &dst->list.item[i]) && ok;
     } else if (v->text && strstr(v->text, "${")) {
         ok = substitute(ip, e, v->text, &out);
-        *to = value_str(ip->tree->mem, out.buf ? out.buf : "");
-        to->text = to->s;
-        to->quoted = v->quoted;
-        to->line = v->line;
+        *dst = value_str(ip->tree->mem, out.buf ? out.buf : "");
+        dst->text = dst->s;
+        dst->quoted = v->quoted;
+        dst->line = v->line;
     }
     strbuf_release(&out);
     return ok;

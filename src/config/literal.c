@@ -318,17 +318,17 @@ static bool lit_value(struct lit *l, struct value *v)
 /* Converts \r and \r\n to \n, as Python does, including in quotes. */
 static const char *with_newlines(struct arena *a, const char *text)
 {
-    char *copy, *to;
+    char *copy, *dst;
 
     if (!strchr(text, '\r'))
         return text;
-    copy = to = arena_strdup(a, text);
+    copy = dst = arena_strdup(a, text);
     for (const char *c = text; *c; c++)
         if (*c != '\r')
-            *to++ = *c;
+            *dst++ = *c;
         else if (c[1] != '\n')
-            *to++ = '\n';
-    *to = '\0';
+            *dst++ = '\n';
+    *dst = '\0';
     return copy;
 }
 

@@ -61,18 +61,18 @@ static void add_comment(struct printer *pr, const struct schema *row, int indent
 static struct value escaped(struct arena *mem, const struct value *v)
 {
     bool list = value_has_items(v);
-    struct value to = list ? value_list(mem, v->type, v->list.n) : *v;
+    struct value dst = list ? value_list(mem, v->type, v->list.n) : *v;
     struct strbuf s = STRBUF_INIT;
 
     for (int i = 0; list && i < v->list.n; i++)
-        to.list.item[i] = escaped(mem, &v->list.item[i]);
+        dst.list.item[i] = escaped(mem, &v->list.item[i]);
     if (v->type == VALUE_STR && strstr(v->s, "${")) {
         for (const char *c = v->s; *c; c++)
             strbuf_addf(&s, "%s%c", c[0] == '$' && c[1] == '{' ? "$" : "", *c);
-        to.s = arena_strdup(mem, s.buf);
+        dst.s = arena_strdup(mem, s.buf);
     }
     strbuf_release(&s);
-    return to;
+    return dst;
 }
 
 /* Writes a list of layers in a line each, so that a network can be read. */

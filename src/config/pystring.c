@@ -69,7 +69,7 @@ static bool escape_octal(const char **p, struct strbuf *out)
 /* Parses an escape; *p is after the backslash. */
 static bool escape(const char **p, struct strbuf *out)
 {
-    static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
+    static const char from[] = "\\'\"abfnrtv", dst[] = "\\'\"\a\b\f\n\r\t\v";
     char c = **p;
     const char *f = c ? strchr(from, c) : NULL;
 
@@ -81,7 +81,7 @@ static bool escape(const char **p, struct strbuf *out)
     if (c == '\n')
         return true;
     if (f) {
-        strbuf_addch(out, to[f - from]);
+        strbuf_addch(out, dst[f - from]);
         return true;
     }
     if (c == 'x' || c == 'u' || c == 'U')

@@ -97,7 +97,7 @@ void schema_bind(const struct schema *row, const struct value *v, void *field,
                  struct arena *mem);
 
 /* Fills a record's struct with the defaults of its keys. */
-void schema_bind_default(const struct schema *record, void *to, struct arena *mem);
+void schema_bind_default(const struct schema *record, void *dst, struct arena *mem);
 
 /* schema_add_choices appends a key's words, "a, b, c"; schema_near_choice returns the one
  * most similar to `word`, or NULL. */

@@ -10,7 +10,7 @@ const char *yaml_location(struct yaml_reader *r, int line, int col)
     return arena_printf(&r->mem, "%s:%d:%d", r->name, line, col);
 }
 
-void yaml_fail(struct yaml_reader *r, const struct yaml_item *at, const char *fmt, ...)
+void yaml_fail(struct yaml_reader *r, const struct yaml_item *item, const char *fmt, ...)
 {
     char *text = NULL;
     va_list ap;
@@ -19,26 +19,26 @@ void yaml_fail(struct yaml_reader *r, const struct yaml_item *at, const char *fm
     if (vasprintf(&text, fmt, ap) < 0)
         abort();
     va_end(ap);
-    problems_error(r->p, yaml_location(r, at->line, at->col), "%s", text);
+    problems_error(r->p, yaml_location(r, item->line, item->col), "%s", text);
     free(text);
 }
 
 /* Reports bytes that are not text. libyaml only returns their offset. */
 static void fail_bytes(struct yaml_reader *r, const yaml_parser_t *y)
 {
-    size_t at = y->problem_offset < r->len ? y->problem_offset : r->len, start = at;
+    size_t pos = y->problem_offset < r->len ? y->problem_offset : r->len, start = pos;
     int line = 1;
 
-    for (size_t i = 0; i < at; i++)
+    for (size_t i = 0; i < pos; i++)
         line += r->text[i] == '\n';
     while (start > 0 && r->text[start - 1] != '\n')
         start--;
     if (strstr(y->problem, "control characters"))
-        problems_error(r->p, yaml_location(r, line, (int)(at - start) + 1),
+        problems_error(r->p, yaml_location(r, line, (int)(pos - start) + 1),
                        "YAML does not allow the control character 0x%02x",
                        (unsigned)y->problem_value);
     else
-        problems_error(r->p, yaml_location(r, line, (int)(at - start) + 1),
+        problems_error(r->p, yaml_location(r, line, (int)(pos - start) + 1),
                        "not valid UTF-8: %s", y->problem);
 }
 
@@ -57,13 +57,13 @@ static bool has_tab(const struct yaml_reader *r, size_t line)
 static void fail_yaml(struct yaml_reader *r, const yaml_parser_t *y)
 {
     static const char *const begun[] = {"quoted scalar", "flow", "simple key"};
-    yaml_mark_t at = y->problem_mark;
+    yaml_mark_t item = y->problem_mark;
 
     for (int i = 0; i < 3 && y->context; i++)
         if (strstr(y->context, begun[i]))
-            at = y->context_mark;
+            item = y->context_mark;
 
-    const char *where = yaml_location(r, (int)at.line + 1, (int)at.column + 1);
+    const char *where = yaml_location(r, (int)item.line + 1, (int)item.column + 1);
 
     if (strstr(y->problem, "cannot start any token") && has_tab(r, y->problem_mark.line))
         problems_error(r->p, where, "invalid YAML: tab in the indentation: use spaces");
@@ -71,7 +71,7 @@ static void fail_yaml(struct yaml_reader *r, const yaml_parser_t *y)
         problems_error(
             r->p, where,
             "invalid YAML: a colon inside a value, or a missing one on the line above");
-    else if (at.line != y->problem_mark.line)
+    else if (item.line != y->problem_mark.line)
         problems_error(r->p, where, "invalid YAML: %s up to line %zu, %s", y->problem,
                        y->problem_mark.line + 1, y->context);
     else
@@ -125,14 +125,14 @@ static struct yaml_item *scalar(struct yaml_reader *r, const yaml_event_t *e)
 static struct yaml_item *alias(struct yaml_reader *r, const yaml_event_t *e)
 {
     const char *name = (const char *)e->data.alias.anchor;
-    struct yaml_item *it = strmap_get(&r->anchors, name), at = {0};
+    struct yaml_item *it = strmap_get(&r->anchors, name), item = {0};
 
-    at.line = (int)e->start_mark.line + 1;
-    at.col = (int)e->start_mark.column + 1;
+    item.line = (int)e->start_mark.line + 1;
+    item.col = (int)e->start_mark.column + 1;
     if (!it)
-        yaml_fail(r, &at, "unknown alias *%s", name);
+        yaml_fail(r, &item, "unknown alias *%s", name);
     else if (it->open)
-        yaml_fail(r, &at, "alias *%s is inside its own anchor", name);
+        yaml_fail(r, &item, "alias *%s is inside its own anchor", name);
     return it && !it->open ? it : NULL;
 }
 

@@ -39,7 +39,7 @@ struct yaml_reader {
 const char *yaml_location(struct yaml_reader *r, int line, int col);
 /* Reports an error at the item's place. */
 __attribute__((format(printf, 3, 4))) void
-yaml_fail(struct yaml_reader *r, const struct yaml_item *at, const char *fmt, ...);
+yaml_fail(struct yaml_reader *r, const struct yaml_item *item, const char *fmt, ...);
 
 /* Sets *top to the top item of the only document, or to NULL if the file is empty.
  * Returns false if it reported an error. */

@@ -10,15 +10,15 @@ enum { VALUES_MAX = 10000, ITEMS_MAX = 100000 };
  * Limits values, because aliases can make a small file large and deep. List items are
  * cheap, and there may be many class names, so their limit is higher.
  */
-static bool affordable(struct yaml_reader *r, const struct yaml_item *at, int depth,
+static bool affordable(struct yaml_reader *r, const struct yaml_item *entry, int depth,
                        bool item)
 {
     int *n = item ? &r->nitems : &r->nvalues, max = item ? ITEMS_MAX : VALUES_MAX;
 
     if (depth > YAML_DEPTH_MAX)
-        yaml_fail(r, at, "nested more than %d levels deep", YAML_DEPTH_MAX);
+        yaml_fail(r, entry, "nested more than %d levels deep", YAML_DEPTH_MAX);
     else if (++*n == max + 1)
-        yaml_fail(r, at, "more than %d values, including aliases", max);
+        yaml_fail(r, entry, "more than %d values, including aliases", max);
     return depth <= YAML_DEPTH_MAX && *n <= max;
 }
 

@@ -43,7 +43,7 @@ static void nothing(void *arg, int thread)
  */
 static size_t cache_size(void)
 {
-    size_t most = (size_t)sysconf(_SC_NPROCESSORS_ONLN) * CORE_CACHE;
+    size_t max = (size_t)sysconf(_SC_NPROCESSORS_ONLN) * CORE_CACHE;
     FILE *f = fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "re");
     char line[32] = ""; /* "36608K" */
     size_t kib, size;
@@ -54,7 +54,7 @@ static size_t cache_size(void)
     }
     kib = strtoul(line, NULL, 10);
     size = kib ? kib << 10 : CACHE_SIZE;
-    return size < most ? size : most;
+    return size < max ? size : max;
 }
 
 static int choose_threads(int asked)
@@ -115,16 +115,16 @@ static const char *cpu_describe(struct device *dev)
 
 static void *map_huge(struct block *b, size_t size)
 {
-    uintptr_t at;
+    uintptr_t pos;
 
     b->mapped = size + HUGE_PAGE;
     b->base =
         mmap(NULL, b->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (b->base == MAP_FAILED)
         die("out of memory: cannot map %zu bytes on the host", size);
-    at = ((uintptr_t)b->base + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    (void)madvise((void *)at, size, MADV_HUGEPAGE); /* only a hint */
-    return (void *)at;
+    pos = ((uintptr_t)b->base + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    (void)madvise((void *)pos, size, MADV_HUGEPAGE); /* only a hint */
+    return (void *)pos;
 }
 
 static void *cpu_alloc(struct device *dev, size_t size)
@@ -143,16 +143,16 @@ static void *cpu_alloc(struct device *dev, size_t size)
 
 static void cpu_free(struct device *dev, void *p)
 {
-    struct block **at = &dev->block, *b;
+    struct block **ptr = &dev->block, *b;
 
     if (!p)
         return;
-    while (*at && (*at)->p != p)
-        at = &(*at)->next;
-    if (!*at)
+    while (*ptr && (*ptr)->p != p)
+        ptr = &(*ptr)->next;
+    if (!*ptr)
         BUG("%p is not memory of this device", p);
-    b = *at;
-    *at = b->next;
+    b = *ptr;
+    *ptr = b->next;
     dev->bytes -= b->size;
     if (b->base)
         (void)munmap(b->base, b->mapped);

@@ -24,10 +24,10 @@ static void copy_part(void *arg, int64_t lo, int64_t hi)
     c->loops->copy(c->to + lo, c->from + lo, hi - lo, c->streamed);
 }
 
-void cpu_copy(const struct device *dev, void *to, const void *from, size_t size,
+void cpu_copy(const struct device *dev, void *dst, const void *src, size_t size,
               bool streamed)
 {
-    struct copy c = {dev->loops, from, to, streamed};
+    struct copy c = {dev->loops, src, dst, streamed};
 
     cpu_for(dev, (int64_t)size, 4096, copy_part, &c);
 }
@@ -75,9 +75,9 @@ static void fill_part(void *arg, int64_t lo, int64_t hi)
     }
 }
 
-void cpu_fill(const struct device *dev, void *to, size_t size, bool streamed)
+void cpu_fill(const struct device *dev, void *dst, size_t size, bool streamed)
 {
-    struct copy c = {dev->loops, NULL, to, streamed};
+    struct copy c = {dev->loops, NULL, dst, streamed};
 
     cpu_for(dev, (int64_t)size, 4096, fill_part, &c);
 }
@@ -85,23 +85,23 @@ void cpu_fill(const struct device *dev, void *to, size_t size, bool streamed)
 double cpu_copy_bandwidth(struct device *dev)
 {
     void *from = backend_cpu.alloc(dev, COPY_BYTES),
-         *to = backend_cpu.alloc(dev, COPY_BYTES);
+         *dst = backend_cpu.alloc(dev, COPY_BYTES);
     double seconds[2][COPY_RUNS], cached, streamed;
 
     /* untouched memory would map to a single page of zeros, which stays in the cache */
     cpu_fill(dev, from, COPY_BYTES, false);
-    cpu_fill(dev, to, COPY_BYTES, false);
+    cpu_fill(dev, dst, COPY_BYTES, false);
     for (int kind = 0; kind < 2; kind++) { /* each leaves the same data in the cache */
         for (int i = 0; i < COPY_RUNS; i++) {
             double began = clock_now();
 
-            cpu_copy(dev, to, from, COPY_BYTES, kind);
+            cpu_copy(dev, dst, from, COPY_BYTES, kind);
             seconds[kind][i] = clock_now() - began;
         }
     }
     cached = median(seconds[0], COPY_RUNS);
     streamed = median(seconds[1], COPY_RUNS);
     backend_cpu.free(dev, from);
-    backend_cpu.free(dev, to);
+    backend_cpu.free(dev, dst);
     return 2.0 * COPY_BYTES / (cached < streamed ? cached : streamed);
 }

@@ -10,7 +10,7 @@
  * Copies on all threads with vector loads and stores; streamed: non-temporal stores.
  * Memory must come from cpu_alloc (64-byte aligned).
  */
-void cpu_copy(const struct device *dev, void *to, const void *from, size_t size,
+void cpu_copy(const struct device *dev, void *dst, const void *src, size_t size,
               bool streamed);
 
 /*
@@ -20,7 +20,7 @@ void cpu_copy(const struct device *dev, void *to, const void *from, size_t size,
  */
 enum { CPU_FILL = 0x3f };
 void cpu_read(const struct device *dev, const void *from, size_t size);
-void cpu_fill(const struct device *dev, void *to, size_t size, bool streamed);
+void cpu_fill(const struct device *dev, void *dst, size_t size, bool streamed);
 
 /*
  * Returns bytes read and written per second by the faster of the two ways to copy 128 MiB

@@ -35,13 +35,13 @@ static void concat_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
     const struct step *s = j->s;
-    int64_t to = row_bytes(s->out_tensor[0], j->axis);
-    char *y = (char *)s->out[0] + lo * to;
+    int64_t row = row_bytes(s->out_tensor[0], j->axis);
+    char *y = (char *)s->out[0] + lo * row;
 
     for (int i = 0; i < s->nin; i++) {
         int64_t n = row_bytes(s->in_tensor[i], j->axis);
 
-        j->dev->loops->copy_rows(y, to, (const char *)s->in[i] + lo * n, n, n, hi - lo);
+        j->dev->loops->copy_rows(y, row, (const char *)s->in[i] + lo * n, n, n, hi - lo);
         y += n;
     }
 }

@@ -53,16 +53,17 @@ static const char *up_shape(struct up_state *st, const struct node *n)
 static void pack(void *dst, const float *w, const void *state)
 {
     const struct up_state *st = state;
-    float *to = dst;
+    float *out = dst;
 
     for (int64_t r = 0; r < st->kernel_h; r++)
-        for (int64_t c = 0; c < st->shape.in; c++, to += st->shape.padded) {
+        for (int64_t c = 0; c < st->shape.in; c++, out += st->shape.padded) {
             const float *row = w + (c * st->kernel_h + r) * st->shape.row;
 
-            memset(to, 0, (size_t)st->shape.padded * sizeof(*to));
+            memset(out, 0, (size_t)st->shape.padded * sizeof(*out));
             for (int64_t k = 0; k < st->shape.row; k++)
-                to[k] = st->shape.t == DTYPE_F32 ? row[k]
-                                                 : bf16_to_float(bf16_from_float(row[k]));
+                out[k] = st->shape.t == DTYPE_F32
+                             ? row[k]
+                             : bf16_to_float(bf16_from_float(row[k]));
         }
 }
 

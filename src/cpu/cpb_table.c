@@ -106,12 +106,12 @@ static void cpb_run(struct step *s, struct device *dev)
 {
     const struct cpb_table_attrs *a = s->node->attrs;
     bool grad = s->node->op == &op_cpb_table_grad;
-    float *at = s->workspace, *spare[CPB_TABLE_GRAD_OUT];
+    float *ptr = s->workspace, *spare[CPB_TABLE_GRAD_OUT];
     struct job j = {.dev = dev, .s = s};
 
-    j.coordinate = at;
-    j.w0 = at + align16(2 * rows_of(s->node));
-    at = j.w0 + 2 * CPB_HIDDEN;
+    j.coordinate = ptr;
+    j.w0 = ptr + align16(2 * rows_of(s->node));
+    ptr = j.w0 + 2 * CPB_HIDDEN;
     j.p = (struct cpb){.rows = rows_of(s->node),
                        .hidden = CPB_HIDDEN,
                        .heads = a->heads,
@@ -119,11 +119,11 @@ static void cpb_run(struct step *s, struct device *dev)
                        .w0 = j.w0,
                        .b0 = s->in[CPB_TABLE_B0],
                        .w2 = s->in[CPB_TABLE_W2],
-                       .z = at};
-    at += align16(j.p.rows * a->heads);
-    spare[CPB_TABLE_GRAD_DW0] = at;
-    spare[CPB_TABLE_GRAD_DB0] = at + 2 * CPB_HIDDEN;
-    spare[CPB_TABLE_GRAD_DW2] = at + 3 * CPB_HIDDEN;
+                       .z = ptr};
+    ptr += align16(j.p.rows * a->heads);
+    spare[CPB_TABLE_GRAD_DW0] = ptr;
+    spare[CPB_TABLE_GRAD_DB0] = ptr + 2 * CPB_HIDDEN;
+    spare[CPB_TABLE_GRAD_DW2] = ptr + 3 * CPB_HIDDEN;
     for (int i = 0; grad && i < CPB_TABLE_GRAD_OUT; i++)
         if (s->out[i])
             spare[i] = s->out[i];
@@ -158,12 +158,12 @@ static void qkv_run(struct step *s, struct device *dev)
 
     (void)dev;
     for (int i = 0; i < 2; i++) { /* q and v */
-        size_t at = i ? 2 * size : 0;
+        size_t pos = i ? 2 * size : 0;
 
         if (grad && s->out[i])
-            memcpy(s->out[i], (const char *)s->in[QKV_BIAS_GRAD_D] + at, size);
+            memcpy(s->out[i], (const char *)s->in[QKV_BIAS_GRAD_D] + pos, size);
         else if (!grad)
-            memcpy((char *)s->out[0] + at, s->in[i], size);
+            memcpy((char *)s->out[0] + pos, s->in[i], size);
     }
     if (!grad)
         memset((char *)s->out[0] + size, 0, size);

@@ -74,17 +74,17 @@ static void finish_sums(const struct job *j)
 
     for (int64_t k = 0; k < r->classes; k++) {
         struct dice_class c = {0};
-        double to, from;
+        double on_label, always;
 
         for (int t = 0; t < r->dev->threads; t++) {
             c.overlap += part[t * r->classes + k].overlap;
             c.mass += part[t * r->classes + k].mass;
             c.labels += part[t * r->classes + k].labels;
         }
-        loss += dice_end(&c, (double)j->a->smooth, j->a->squared, (double)r->classes, &to,
-                         &from);
-        sums[k] = (float)to;
-        sums[r->classes + k] = (float)from;
+        loss += dice_end(&c, (double)j->a->smooth, j->a->squared, (double)r->classes,
+                         &on_label, &always);
+        sums[k] = (float)on_label;
+        sums[r->classes + k] = (float)always;
     }
     *(float *)r->s->out[ROW_LOSS_LOSS] = (float)loss;
 }

@@ -71,12 +71,12 @@ static void shared_part(void *arg, int64_t lo, int64_t hi)
                                     end, j->streamed && len % 64 == 0);
     }
     for (int64_t i = lo; i < hi; i++) { /* images may start within a block of four */
-        uint64_t at = (uint64_t)share_element(a->share, i, len);
-        struct philox r = dropout_block(key.seed, key.micro, key.salt, at / 4);
+        uint64_t pos = (uint64_t)share_element(a->share, i, len);
+        struct philox r = dropout_block(key.seed, key.micro, key.salt, pos / 4);
 
         scalar_put(j->s->out[0], y->dtype, i,
                    scalar_get(j->s->in[DROPOUT_X], y->dtype, i) *
-                       dropout_factor(r.v[at % 4], a->rate));
+                       dropout_factor(r.v[pos % 4], a->rate));
     }
 }
 

@@ -57,8 +57,8 @@ static const char *expr_claim(struct region *r, struct graph *g, struct node *n,
     return NULL;
 }
 
-/* Fills `to` with n elements of a broadcast input from element i of the result on. */
-static void gather(const struct job *j, int input, int64_t i, int64_t n, float *to)
+/* Fills `dst` with n elements of a broadcast input from element i of the result on. */
+static void gather(const struct job *j, int input, int64_t i, int64_t n, float *dst)
 {
     const struct expr_loops *loops = &j->plan->loops;
     const void *from = j->s->in[input];
@@ -67,16 +67,16 @@ static void gather(const struct job *j, int input, int64_t i, int64_t n, float *
     int64_t stride = loops->stride[input][loops->n - 1];
 
     while (n > 0) {
-        int64_t rest = i / inner, at = i % inner * stride, run = inner - i % inner;
+        int64_t rest = i / inner, pos = i % inner * stride, run = inner - i % inner;
 
         for (int d = loops->n - 2; d >= 0; d--) {
-            at += rest % loops->len[d] * loops->stride[input][d];
+            pos += rest % loops->len[d] * loops->stride[input][d];
             rest /= loops->len[d];
         }
         run = run < n ? run : n;
         for (int64_t k = 0; k < run; k++)
-            to[k] = scalar_get(from, t, at + k * stride);
-        to += run, i += run, n -= run;
+            dst[k] = scalar_get(from, t, pos + k * stride);
+        dst += run, i += run, n -= run;
     }
 }
 
@@ -106,11 +106,11 @@ static void expr_block(const struct job *j, float *room, int64_t i, int64_t n)
         value[p->in[k]] = fetch(j, k, i, n, room + (int64_t)p->in[k] * BLOCK);
     for (int k = 0; k < p->n; k++) {
         const struct expr_code *x = p->code + k;
-        float *to = room + (int64_t)x->to * BLOCK;
+        float *dst = room + (int64_t)x->to * BLOCK;
 
         j->dev->loops->expr(j->s->out_tensor[0]->dtype, x->opcode, value[x->a],
-                            value[x->b], value[x->c], x->m, to, n);
-        value[x->to] = to;
+                            value[x->b], value[x->c], x->m, dst, n);
+        value[x->to] = dst;
     }
     for (int k = 0; k < p->nout; k++) {
         enum dtype t = j->s->out_tensor[k]->dtype;
@@ -141,30 +141,30 @@ static void single_part(void *arg, int64_t lo, int64_t hi)
     const struct expr_instruction *one = expr_single(j->s->node);
     enum dtype t = j->s->out_tensor[0]->dtype;
     const void *a = cpu_at(j->s->in[one->a], t, lo), *b = cpu_at(j->s->in[one->b], t, lo);
-    void *to = cpu_out(j->s->out[0], t, lo);
+    void *dst = cpu_out(j->s->out[0], t, lo);
 
     switch (one->opcode) {
     case EXPR_RELU:
-        loops->relu_forward(t, a, to, hi - lo, one->m, j->streamed);
+        loops->relu_forward(t, a, dst, hi - lo, one->m, j->streamed);
         break;
     case EXPR_RELU_GRAD:
-        loops->relu_grad(t, a, b, to, hi - lo, one->m, j->streamed);
+        loops->relu_grad(t, a, b, dst, hi - lo, one->m, j->streamed);
         break;
     case EXPR_GELU:
     case EXPR_GELU_TANH:
-        loops->gelu_forward(t, a, to, hi - lo, one->opcode == EXPR_GELU_TANH,
+        loops->gelu_forward(t, a, dst, hi - lo, one->opcode == EXPR_GELU_TANH,
                             j->streamed);
         break;
     case EXPR_GELU_GRAD:
     case EXPR_GELU_TANH_GRAD:
-        loops->gelu_grad(t, a, b, to, hi - lo, one->opcode == EXPR_GELU_TANH_GRAD,
+        loops->gelu_grad(t, a, b, dst, hi - lo, one->opcode == EXPR_GELU_TANH_GRAD,
                          j->streamed);
         break;
     case EXPR_SCALE_BY:
-        loops->scale(t, a, one->m, to, hi - lo, j->streamed);
+        loops->scale(t, a, one->m, dst, hi - lo, j->streamed);
         break;
     default:
-        loops->pointwise(t, one->opcode, one->m, a, b, to, hi - lo, j->streamed);
+        loops->pointwise(t, one->opcode, one->m, a, b, dst, hi - lo, j->streamed);
     }
 }
 

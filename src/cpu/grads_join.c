@@ -40,11 +40,11 @@ static void join_part(void *arg, int64_t lo, int64_t hi)
     float *sum = s->out[GRADS_JOIN_SUM];
     struct control *c = s->out[GRADS_JOIN_CONTROL];
 
-    for (int64_t at = lo; at < hi; at += BLOCK) {
-        int64_t n = hi - at < BLOCK ? hi - at : BLOCK;
+    for (int64_t pos = lo; pos < hi; pos += BLOCK) {
+        int64_t n = hi - pos < BLOCK ? hi - pos : BLOCK;
 
         for (int k = 0; k < a->losses; k++)
-            if (!add_loss(sum + at, (const float *)s->in[0] + k * len + at, n,
+            if (!add_loss(sum + pos, (const float *)s->in[0] + k * len + pos, n,
                           grads_join_unscale(c, k), k == 0))
                 __atomic_store_n(&c->scalers[k].overflow, 1, __ATOMIC_RELAXED);
     }

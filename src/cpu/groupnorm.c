@@ -255,8 +255,8 @@ static struct image image_of(const struct job *j, int thread)
     const struct groupnorm_attrs *a = j->s->node->attrs;
     const struct tensor *x = j->s->in_tensor[0];
     int64_t c = x->dim[IMAGE_C];
-    char *at = (char *)j->s->workspace + (size_t)thread * thread_bytes(c);
-    double *sums = (double *)(void *)at;
+    char *cursor = (char *)j->s->workspace + (size_t)thread * thread_bytes(c);
+    double *sums = (double *)(void *)cursor;
     float *floats = (float *)(void *)(sums + SUMS * c);
 
     return (struct image){
@@ -280,7 +280,7 @@ static struct image image_of(const struct job *j, int thread)
 static void total(const struct job *j, int thread)
 {
     int64_t channels = j->s->in_tensor[0]->dim[IMAGE_C], lo, hi;
-    float *to[] = {j->s->out[GROUPNORM_GRAD_DWEIGHT], j->s->out[GROUPNORM_GRAD_DBIAS]};
+    float *dst[] = {j->s->out[GROUPNORM_GRAD_DWEIGHT], j->s->out[GROUPNORM_GRAD_DBIAS]};
 
     cpu_part(channels, 16, thread, j->dev->threads, &lo, &hi);
     for (int64_t c = lo; c < hi; c++) {
@@ -293,8 +293,8 @@ static void total(const struct job *j, int thread)
             sum[1] += m.dbias[c];
         }
         for (int k = 0; k < 2; k++)
-            if (to[k])
-                to[k][c] = (float)sum[k];
+            if (dst[k])
+                dst[k][c] = (float)sum[k];
     }
 }
 

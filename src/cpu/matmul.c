@@ -42,22 +42,22 @@ static const char *matmul_claim(struct region *r, struct graph *g, struct node *
 }
 
 /* Copies n elements that are `step` apart. */
-CLONES static void load(enum dtype t, const void *x, int64_t at, int64_t step, int64_t n,
-                        float *to)
+CLONES static void load(enum dtype t, const void *x, int64_t pos, int64_t step, int64_t n,
+                        float *dst)
 {
     for (int64_t i = 0; i < n; i++)
-        to[i] = t == DTYPE_F32 ? ((const float *)x)[at + i * step]
-                               : bf16_to_float(((const uint16_t *)x)[at + i * step]);
+        dst[i] = t == DTYPE_F32 ? ((const float *)x)[pos + i * step]
+                                : bf16_to_float(((const uint16_t *)x)[pos + i * step]);
 }
 
 CLONES static void store(enum dtype t, const float *from, float alpha, int64_t n, void *y,
-                         int64_t at, int64_t step)
+                         int64_t pos, int64_t step)
 {
     for (int64_t i = 0; i < n; i++) {
         if (t == DTYPE_F32)
-            ((float *)y)[at + i * step] = alpha * from[i];
+            ((float *)y)[pos + i * step] = alpha * from[i];
         else
-            ((uint16_t *)y)[at + i * step] = bf16_from_float(alpha * from[i]);
+            ((uint16_t *)y)[pos + i * step] = bf16_from_float(alpha * from[i]);
     }
 }
 

@@ -111,14 +111,14 @@ static inline void windows_typed(enum dtype t, const struct part *p, int n)
             struct window w = {rows->first[h],    rows->first[h] + rows->count[h],
                                columns->first[v], columns->first[v] + columns->count[v],
                                p->in_w,           p->channels};
-            int64_t at = p->y_at + (h * columns->n + v) * p->channels;
+            int64_t pos = p->y_at + (h * columns->n + v) * p->channels;
 
             find_largest(t, p->x, p->x_at, &w, n, best, won);
             for (int c = 0; c < n; c++)
                 if (p->sums)
-                    p->sums[(int64_t)won[c] * WIDE + c] += value(t, p->y, at + c);
+                    p->sums[(int64_t)won[c] * WIDE + c] += value(t, p->y, pos + c);
                 else
-                    set_value(t, p->y, at + c, best[c]);
+                    set_value(t, p->y, pos + c, best[c]);
         }
 }
 

@@ -34,12 +34,12 @@ struct job {
 };
 
 /* Copies elements [at, at + n) of image i. */
-static void copy_part(const struct job *j, int64_t i, int64_t at, int64_t n)
+static void copy_part(const struct job *j, int64_t i, int64_t pos, int64_t n)
 {
     int64_t len = j->h * j->w * j->c;
 
-    j->dev->loops->copy(cpu_out(j->s->out[MIX_Y], j->t, i * len + at),
-                        cpu_at(j->s->in[MIX_X], j->t, i * len + at),
+    j->dev->loops->copy(cpu_out(j->s->out[MIX_Y], j->t, i * len + pos),
+                        cpu_at(j->s->in[MIX_X], j->t, i * len + pos),
                         n * (int64_t)dtype_size(j->t), j->streamed);
 }
 
@@ -93,10 +93,10 @@ static void mix_samples(const struct job *j, int64_t i, const struct mix_draw d[
             copy_part(j, own, 0, len);
         } else {
             const void *both[2] = {x[k], x[1 - k]};
-            void *to[2] = {y[k], NULL};
+            void *dst[2] = {y[k], NULL};
             const float l[2] = {lam[k], 1};
 
-            j->dev->loops->blend(j->t, both, to, l, len, false);
+            j->dev->loops->blend(j->t, both, dst, l, len, false);
         }
     }
 }

@@ -84,12 +84,12 @@ static void choose(void *arg, int64_t lo, int64_t hi)
 }
 
 /* Sorts by one digit of the keys; stable. */
-static void sort_digit(const struct entry *from, struct entry *to, int64_t n, int shift)
+static void sort_digit(const struct entry *src, struct entry *dst, int64_t n, int shift)
 {
     uint32_t first[DIGITS] = {0}, sum = 0;
 
     for (int64_t i = 0; i < n; i++)
-        first[from[i].key >> shift & (DIGITS - 1)]++;
+        first[src[i].key >> shift & (DIGITS - 1)]++;
     for (int d = 0; d < DIGITS; d++) {
         uint32_t count = first[d];
 
@@ -97,7 +97,7 @@ static void sort_digit(const struct entry *from, struct entry *to, int64_t n, in
         sum += count;
     }
     for (int64_t i = 0; i < n; i++)
-        to[first[from[i].key >> shift & (DIGITS - 1)]++] = from[i];
+        dst[first[src[i].key >> shift & (DIGITS - 1)]++] = src[i];
 }
 
 /* Returns the entries in the order in which tokens get places. */
@@ -137,13 +137,13 @@ static void route_run(struct step *s, struct device *dev)
     memset(token, 0xff, (size_t)(n * a->capacity) * sizeof(*token)); /* -1 */
     for (int k = 0; k < a->top; k++) {
         for (int64_t i = 0; i < tokens; i++) {
-            int64_t at = (int64_t)order[i].token * a->top + k;
-            int32_t e = slot[at];
+            int64_t pos = (int64_t)order[i].token * a->top + k;
+            int32_t e = slot[pos];
             int64_t place = given[e]++;
 
-            slot[at] = place < a->capacity ? (int32_t)(e * a->capacity + place) : -1 - e;
-            if (slot[at] >= 0)
-                token[slot[at]] = (int32_t)at;
+            slot[pos] = place < a->capacity ? (int32_t)(e * a->capacity + place) : -1 - e;
+            if (slot[pos] >= 0)
+                token[slot[pos]] = (int32_t)pos;
         }
         for (int64_t e = 0; first && k == 0 && e < n; e++)
             first[e] = (float)given[e];
@@ -182,9 +182,9 @@ static void pick_rows(void *arg, int64_t lo, int64_t hi)
     if (back)
         memset(y + lo * n, 0, (size_t)((hi - lo) * n) * sizeof(*y));
     for (int64_t i = lo * top; i < hi * top; i++) {
-        int64_t at = i / top * n + moe_expert(slot[i], a->capacity);
+        int64_t pos = i / top * n + moe_expert(slot[i], a->capacity);
 
-        y[back ? at : i] = x[back ? i : at];
+        y[back ? pos : i] = x[back ? i : pos];
     }
 }
 
@@ -224,10 +224,10 @@ static void noise_part(void *arg, int64_t lo, int64_t hi)
     float *y = s->out[0];
 
     for (int64_t i = lo; i < hi; i++) {
-        int64_t at = share_element(a->share, i, tensor_len(t) / t->dim[0]);
+        int64_t pos = share_element(a->share, i, tensor_len(t) / t->dim[0]);
 
         y[i] = x[i] + a->deviation * add_noise_normal(c->seed, (uint64_t)c->micro,
-                                                      (uint32_t)a->salt, (uint64_t)at);
+                                                      (uint32_t)a->salt, (uint64_t)pos);
     }
 }
 

@@ -39,22 +39,23 @@ static const char *rows_claim(struct region *r, struct graph *g, struct node *n,
 }
 
 /* sum += gate * x */
-CLONES static void add_part(enum dtype t, const void *x, int64_t at, float gate,
+CLONES static void add_part(enum dtype t, const void *x, int64_t first, float gate,
                             int64_t n, float *sum)
 {
     for (int64_t i = 0; i < n; i++)
-        sum[i] += gate * (t == DTYPE_F32 ? ((const float *)x)[at + i]
-                                         : bf16_to_float(((const uint16_t *)x)[at + i]));
+        sum[i] +=
+            gate * (t == DTYPE_F32 ? ((const float *)x)[first + i]
+                                   : bf16_to_float(((const uint16_t *)x)[first + i]));
 }
 
 CLONES static void store_part(enum dtype t, const float *from, int64_t n, void *y,
-                              int64_t at)
+                              int64_t pos)
 {
     for (int64_t i = 0; i < n; i++) {
         if (t == DTYPE_F32)
-            ((float *)y)[at + i] = from[i];
+            ((float *)y)[pos + i] = from[i];
         else
-            ((uint16_t *)y)[at + i] = bf16_from_float(from[i]);
+            ((uint16_t *)y)[pos + i] = bf16_from_float(from[i]);
     }
 }
 
@@ -83,9 +84,9 @@ static void dispatch_part(void *arg, int64_t lo, int64_t hi)
     const struct job *j = arg;
 
     for (int64_t i = lo; i < hi; i++) {
-        int32_t at = j->token[i], from = at < 0 ? -1 : (int32_t)(at / j->top);
+        int32_t pos = j->token[i], from = pos < 0 ? -1 : (int32_t)(pos / j->top);
 
-        sum_rows(j, &from, at < 0 || !j->gate ? NULL : j->gate + at, 1, i);
+        sum_rows(j, &from, pos < 0 || !j->gate ? NULL : j->gate + pos, 1, i);
     }
 }
 
@@ -123,13 +124,13 @@ CLONES static float dot(enum dtype t, const void *x, int64_t at_x, const void *y
 static void gate_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
-    float *to = j->s->out[0];
+    float *dst = j->s->out[0];
 
     for (int64_t i = lo * j->top; i < hi * j->top; i++)
-        to[i] = j->slot[i] < 0 ? 0
-                               : dot(j->dtype, j->s->in[MOE_GATE_GRAD_DZ],
-                                     i / j->top * j->channels, j->s->in[MOE_GATE_GRAD_Y],
-                                     j->slot[i] * j->channels, j->channels);
+        dst[i] = j->slot[i] < 0 ? 0
+                                : dot(j->dtype, j->s->in[MOE_GATE_GRAD_DZ],
+                                      i / j->top * j->channels, j->s->in[MOE_GATE_GRAD_Y],
+                                      j->slot[i] * j->channels, j->channels);
 }
 
 static void rows_run(struct step *s, struct device *dev)

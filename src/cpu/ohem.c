@@ -81,7 +81,7 @@ static void select_rows(const struct job *j)
 {
     const float *loss = j->row.s->out[ROW_LOSS_ROWS];
     float *sums = j->row.s->out[ROW_LOSS_SUMS], cut = ohem_cut(j->a->thresh);
-    int64_t rows = j->row.rows, valid = 0, above = 0, at = 0, least, kept;
+    int64_t rows = j->row.rows, valid = 0, above = 0, pos = 0, least, kept;
     double sum = 0;
 
     for (int64_t i = 0; i < rows; i++) {
@@ -98,12 +98,12 @@ static void select_rows(const struct job *j)
             above++;
             sum += (double)loss[i];
         } else {
-            at += loss[i] == cut;
+            pos += loss[i] == cut;
         }
     if (kept > above)
         sum += (double)(kept - above) * (double)cut;
     sums[OHEM_CUT] = cut;
-    sums[OHEM_TIE] = kept > above ? (float)(kept - above) / (float)at : 0;
+    sums[OHEM_TIE] = kept > above ? (float)(kept - above) / (float)pos : 0;
     sums[OHEM_SCALE] = kept ? 1 / (float)kept : 0;
     *(float *)j->row.s->out[ROW_LOSS_LOSS] = kept ? (float)(sum / (double)kept) : 0;
 }

@@ -152,16 +152,16 @@ void onednn_execute(struct onednn *o, dnnl_primitive_t prim, int n,
     (void)alloc_forbid(forbidden);
 }
 
-void onednn_point(dnnl_memory_t m, void **at, void *p)
+void onednn_point(dnnl_memory_t m, void **ptr, void *p)
 {
     bool forbidden;
 
-    if (*at == p)
+    if (*ptr == p)
         return;
     forbidden = alloc_forbid(false); /* the first run allocates */
     ONEDNN_CHECK(dnnl_memory_set_data_handle(m, p));
     (void)alloc_forbid(forbidden);
-    *at = p;
+    *ptr = p;
 }
 
 void onednn_prim_run(struct onednn_prim *p, const struct onednn_args *a)

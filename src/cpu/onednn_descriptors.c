@@ -122,7 +122,7 @@ static enum dtype weights_type(enum onednn_direction direction, enum dtype type)
 struct shapes conv_shapes(const struct onednn_conv *c)
 {
     enum dtype w = weights_type(c->direction, c->type);
-    enum dtype to = c->type == DTYPE_U8 ? DTYPE_I32 : c->type;
+    enum dtype dst = c->type == DTYPE_U8 ? DTYPE_I32 : c->type;
     int64_t g = c->groups, x[] = {c->batch, c->in, c->height, c->width};
     int64_t y[] = {c->batch, c->out, c->out_height, c->out_width};
     int64_t k[] = {g, c->out / g, c->in / g, c->kernel[0], c->kernel[1]};
@@ -132,7 +132,7 @@ struct shapes conv_shapes(const struct onednn_conv *c)
     struct shapes s = {
         .src = md_new(4, x, input_type(c->type, c->is_signed), dnnl_acdb),
         .weights = md_new(nk, k + one, w, dnnl_format_tag_any),
-        .dst = md_new(4, y, to, dnnl_acdb),
+        .dst = md_new(4, y, dst, dnnl_acdb),
         .plain = md_new(nk, k + one, DTYPE_F32, tag),
     };
 
@@ -144,12 +144,12 @@ struct shapes conv_shapes(const struct onednn_conv *c)
 struct shapes linear_shapes(const struct onednn_linear *l)
 {
     enum dtype w = weights_type(l->direction, l->type);
-    enum dtype to = l->type == DTYPE_U8 ? DTYPE_I32 : l->type;
+    enum dtype dst = l->type == DTYPE_U8 ? DTYPE_I32 : l->type;
     int64_t x[] = {l->rows, l->in}, y[] = {l->rows, l->out}, k[] = {l->out, l->in};
     struct shapes s = {
         .src = md_new(2, x, input_type(l->type, l->is_signed), dnnl_ab),
         .weights = md_new(2, k, w, dnnl_format_tag_any),
-        .dst = md_new(2, y, to, dnnl_ab),
+        .dst = md_new(2, y, dst, dnnl_ab),
         .plain = md_new(2, k, DTYPE_F32, dnnl_ab),
     };
 

@@ -82,8 +82,8 @@ dnnl_status_t linear_desc(dnnl_primitive_desc_t *pd, struct onednn *o,
                           const struct onednn_linear *l, const struct shapes *s,
                           dnnl_primitive_attr_t attr, dnnl_primitive_desc_t hint);
 
-/* Points `m` to `p`, unless it already does (`at`). */
-void onednn_point(dnnl_memory_t m, void **at, void *p);
+/* Points `m` to `p`, unless it already does (`ptr`). */
+void onednn_point(dnnl_memory_t m, void **ptr, void *p);
 /* Runs a primitive and waits for it. */
 void onednn_execute(struct onednn *o, dnnl_primitive_t prim, int n,
                     const dnnl_exec_arg_t *arg);

@@ -85,10 +85,10 @@ static const struct optimizer_attrs *attrs_of(const struct job *j)
 }
 
 /* Elements [at, at + n) of segment i. */
-static struct update_part part_of(const struct job *j, int i, int64_t at, int64_t n)
+static struct update_part part_of(const struct job *j, int i, int64_t pos, int64_t n)
 {
     const struct step *s = j->s;
-    float *w = (float *)s->out[UPDATE_WEIGHTS] + at;
+    float *w = (float *)s->out[UPDATE_WEIGHTS] + pos;
 
     return (struct update_part){
         .attrs = attrs_of(j),
@@ -96,9 +96,9 @@ static struct update_part part_of(const struct job *j, int i, int64_t at, int64_
         .control = s->in[UPDATE_CONTROL],
         .trust = j->trust ? j->trust[i] : 1,
         .w = w,
-        .m1 = s->nout > UPDATE_MOMENT1 ? (float *)s->out[UPDATE_MOMENT1] + at : w,
-        .m2 = s->nout > UPDATE_MOMENT2 ? (float *)s->out[UPDATE_MOMENT2] + at : w,
-        .g = (const float *)s->in[UPDATE_GRADS] + at,
+        .m1 = s->nout > UPDATE_MOMENT1 ? (float *)s->out[UPDATE_MOMENT1] + pos : w,
+        .m2 = s->nout > UPDATE_MOMENT2 ? (float *)s->out[UPDATE_MOMENT2] + pos : w,
+        .g = (const float *)s->in[UPDATE_GRADS] + pos,
         .n = n,
     };
 }
@@ -129,8 +129,8 @@ static void measure(const struct job *j, int i, int64_t k, double sum[2])
 {
     const struct optimizer_state *st = j->s->state;
     const struct update_segment *s = &attrs_of(j)->update.segment[i];
-    int64_t at = k * BLOCK, n = s->len - at < BLOCK ? s->len - at : BLOCK;
-    struct update_part p = part_of(j, i, s->offset + at, n);
+    int64_t pos = k * BLOCK, n = s->len - pos < BLOCK ? s->len - pos : BLOCK;
+    struct update_part p = part_of(j, i, s->offset + pos, n);
 
     if (update_adapts(p.attrs, s))
         st->loop->measure(&p, sum);

@@ -33,16 +33,16 @@ static void pad_shortcut_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct step *s = arg;
     const struct pad_shortcut_attrs *a = s->node->attrs;
-    const struct tensor *to = s->out_tensor[0], *from = s->in_tensor[0];
+    const struct tensor *dst = s->out_tensor[0], *from = s->in_tensor[0];
     bool grad = s->node->op == &op_pad_shortcut_grad;
-    size_t each = dtype_size(to->dtype), before = (size_t)a->before * each;
-    size_t pixel_to = (size_t)to->dim[IMAGE_C] * each, old = (size_t)a->in_c * each;
+    size_t each = dtype_size(dst->dtype), before = (size_t)a->before * each;
+    size_t pixel_to = (size_t)dst->dim[IMAGE_C] * each, old = (size_t)a->in_c * each;
     size_t pixel_from = (size_t)from->dim[IMAGE_C] * each;
-    int64_t stride = a->stride, width = to->dim[IMAGE_W];
+    int64_t stride = a->stride, width = dst->dim[IMAGE_W];
 
     for (int64_t row = lo; row < hi; row++) {
-        int64_t n = row / to->dim[IMAGE_H], h = row % to->dim[IMAGE_H];
-        char *y = pixel(s->out[0], to, n, h, 0);
+        int64_t n = row / dst->dim[IMAGE_H], h = row % dst->dim[IMAGE_H];
+        char *y = pixel(s->out[0], dst, n, h, 0);
         const char *x;
 
         memset(y, 0, (size_t)width * pixel_to);
@@ -60,9 +60,9 @@ static void pad_shortcut_part(void *arg, int64_t lo, int64_t hi)
 
 static void pad_shortcut_run(struct step *s, struct device *dev)
 {
-    const struct tensor *to = s->out_tensor[0];
+    const struct tensor *dst = s->out_tensor[0];
 
-    cpu_for(dev, to->dim[IMAGE_N] * to->dim[IMAGE_H], 1, pad_shortcut_part, s);
+    cpu_for(dev, dst->dim[IMAGE_N] * dst->dim[IMAGE_H], 1, pad_shortcut_part, s);
 }
 
 const struct kernel cpu_pad_shortcut = {

@@ -62,9 +62,10 @@ static void sum_part(void *arg, int64_t lo, int64_t hi)
         float *sum = (float *)j->s->out[0] + i;
 
         memset(sum, 0, (size_t)n * sizeof(*sum));
-        for (int64_t at = i; at < tensor_len(x); at += sample)
-            j->dev->loops->sum_rows(x->dtype, cpu_at(j->s->in[BATCH_SUM_X], x->dtype, at),
-                                    1, n, 1, sum, false);
+        for (int64_t pos = i; pos < tensor_len(x); pos += sample)
+            j->dev->loops->sum_rows(x->dtype,
+                                    cpu_at(j->s->in[BATCH_SUM_X], x->dtype, pos), 1, n, 1,
+                                    sum, false);
     }
 }
 

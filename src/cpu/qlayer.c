@@ -99,11 +99,11 @@ static void channel_run(void *dst, void *const *from, void *state)
 {
     const struct channel_state *st = state;
     const float *scale = from[0], *input = from[1], *bias = from[2];
-    float *to = dst;
+    float *out = dst;
 
     for (int64_t c = 0; c < st->channels; c++) {
-        to[c] = *input * scale[c] * st->factor;
-        to[st->channels + c] = bias ? bias[c] : 0;
+        out[c] = *input * scale[c] * st->factor;
+        out[st->channels + c] = bias ? bias[c] : 0;
     }
 }
 
@@ -243,18 +243,18 @@ CLONES static void result_block(float *restrict v, const int32_t *restrict sum,
 
 static void finish_row(const struct finish *f, int64_t row)
 {
-    int64_t n = f->st->channels, at = row * n;
+    int64_t n = f->st->channels, pos = row * n;
     const float *factor = f->channel, *shift = f->channel + n;
 
     for (int64_t lo = 0; lo < n; lo += QUANTIZE_BLOCK) {
         int64_t len = n - lo < QUANTIZE_BLOCK ? n - lo : QUANTIZE_BLOCK;
-        float block[QUANTIZE_BLOCK], *v = f->floats ? f->floats + at + lo : block;
+        float block[QUANTIZE_BLOCK], *v = f->floats ? f->floats + pos + lo : block;
 
-        result_block(v, f->sum + at + lo, factor + lo, shift + lo,
-                     f->other ? f->other + at + lo : NULL, f->st->chain.relu, len);
+        result_block(v, f->sum + pos + lo, factor + lo, shift + lo,
+                     f->other ? f->other + pos + lo : NULL, f->st->chain.relu, len);
         if (f->bytes)
             quantize_block(v, len, f->scale, f->st->chain.is_unsigned,
-                           (char *)f->bytes + at + lo);
+                           (char *)f->bytes + pos + lo);
     }
 }
 

@@ -27,10 +27,10 @@ static inline __attribute__((always_inline)) int32_t rounded(float x, float scal
 }
 
 CLONES void quantize_block(const float *v, int64_t n, float scale, bool is_unsigned,
-                           void *to)
+                           void *dst)
 {
-    uint8_t *restrict u = to;
-    int8_t *restrict i = to;
+    uint8_t *restrict u = dst;
+    int8_t *restrict i = dst;
 
     for (int64_t k = 0; k < n && is_unsigned; k++)
         u[k] = (uint8_t)rounded(v[k], scale, 0, QUANTIZE_MAX_U8);

@@ -8,6 +8,6 @@
 enum { QUANTIZE_BLOCK = 256 };
 
 /* Quantizes like ops/quantize_formula.h. */
-void quantize_block(const float *v, int64_t n, float scale, bool is_unsigned, void *to);
+void quantize_block(const float *v, int64_t n, float scale, bool is_unsigned, void *dst);
 
 #endif

@@ -35,16 +35,16 @@ static const char *reduce_sum_claim(struct region *r, struct graph *g, struct no
 /* The offset in x of result k (of the kept dims) and term i (of the summed ones). */
 static int64_t place(const struct reduce_loops *loops, int64_t k, int64_t i)
 {
-    int64_t at = 0, stride = 1;
+    int64_t pos = 0, stride = 1;
 
     for (int d = loops->n - 1; d >= 0; d--) {
         int64_t *rest = loops->kept[d] ? &k : &i;
 
-        at += *rest % loops->len[d] * stride;
+        pos += *rest % loops->len[d] * stride;
         *rest /= loops->len[d];
         stride *= loops->len[d];
     }
-    return at;
+    return pos;
 }
 
 /* Results [k, k + n), which are neighbors in x, too. */

@@ -30,33 +30,34 @@ static const char *softmax_claim(struct region *r, struct graph *g, struct node 
     return NULL;
 }
 
-CLONES static void load_row(enum dtype t, const void *x, int64_t at, int64_t n, float *to)
+CLONES static void load_row(enum dtype t, const void *x, int64_t pos, int64_t n,
+                            float *dst)
 {
     for (int64_t i = 0; i < n; i++)
-        to[i] = t == DTYPE_F32 ? ((const float *)x)[at + i]
-                               : bf16_to_float(((const uint16_t *)x)[at + i]);
+        dst[i] = t == DTYPE_F32 ? ((const float *)x)[pos + i]
+                                : bf16_to_float(((const uint16_t *)x)[pos + i]);
 }
 
 CLONES static void store_row(enum dtype t, const float *from, int64_t n, void *y,
-                             int64_t at)
+                             int64_t pos)
 {
     for (int64_t i = 0; i < n; i++) {
         if (t == DTYPE_F32)
-            ((float *)y)[at + i] = from[i];
+            ((float *)y)[pos + i] = from[i];
         else
-            ((uint16_t *)y)[at + i] = bf16_from_float(from[i]);
+            ((uint16_t *)y)[pos + i] = bf16_from_float(from[i]);
     }
 }
 
 /* A NaN makes the sum NaN, and so the row. */
 static void softmax_row(float *x, int64_t n)
 {
-    float most = x[0], sum = 0;
+    float max = x[0], sum = 0;
 
     for (int64_t i = 1; i < n; i++)
-        most = x[i] > most ? x[i] : most;
+        max = x[i] > max ? x[i] : max;
     for (int64_t i = 0; i < n; i++) {
-        x[i] = expf(x[i] - most);
+        x[i] = expf(x[i] - max);
         sum += x[i];
     }
     for (int64_t i = 0; i < n; i++)

@@ -48,18 +48,18 @@ struct job {
 COPY(uint16_t)
 COPY(uint32_t)
 
-static void copy_row(const struct job *j, char *to, const char *from)
+static void copy_row(const struct job *j, char *dst, const char *src)
 {
     int64_t n = j->len[j->n], step = j->stride[j->n];
 
     if (step == 1)
-        memcpy(to, from, (size_t)n * j->each);
+        memcpy(dst, src, (size_t)n * j->each);
     else if (j->each == 4)
-        (j->back ? scatter_uint32_t : gather_uint32_t)((uint32_t *)to,
-                                                       (const uint32_t *)from, n, step);
+        (j->back ? scatter_uint32_t : gather_uint32_t)((uint32_t *)dst,
+                                                       (const uint32_t *)src, n, step);
     else
-        (j->back ? scatter_uint16_t : gather_uint16_t)((uint16_t *)to,
-                                                       (const uint16_t *)from, n, step);
+        (j->back ? scatter_uint16_t : gather_uint16_t)((uint16_t *)dst,
+                                                       (const uint16_t *)src, n, step);
 }
 
 /* Rows [lo, hi): values of the outer loops. */
@@ -93,21 +93,21 @@ static void sum_part(void *arg, int64_t lo, int64_t hi)
     bool f32 = j->s->out_tensor[0]->dtype == DTYPE_F32;
 
     for (int64_t i = lo; i < hi; i++) {
-        int64_t to = j->offset + strided_copy_place(j->len, j->in_x, j->n, i),
+        int64_t dst = j->offset + strided_copy_place(j->len, j->in_x, j->n, i),
                 from = strided_copy_place(j->len, j->in_y, j->n, i);
         float sum = 0;
 
         for (int64_t r = 0; r < j->repeats; r++) {
-            int64_t at =
+            int64_t pos =
                 from + strided_copy_place(j->repeat_len, j->repeat, j->nrepeat, r);
 
-            sum +=
-                f32 ? ((const float *)dy)[at] : bf16_to_float(((const uint16_t *)dy)[at]);
+            sum += f32 ? ((const float *)dy)[pos]
+                       : bf16_to_float(((const uint16_t *)dy)[pos]);
         }
         if (f32)
-            ((float *)dx)[to] = sum;
+            ((float *)dx)[dst] = sum;
         else
-            ((uint16_t *)dx)[to] = bf16_from_float(sum);
+            ((uint16_t *)dx)[dst] = bf16_from_float(sum);
     }
 }
 

@@ -53,7 +53,7 @@ void tile_config(const struct tile_shapes *s);
 void tile_release(void);
 void tile_zero(int t);
 void tile_load(int t, const void *from, int64_t stride);
-void tile_store(int t, void *to, int64_t stride);
+void tile_store(int t, void *dst, int64_t stride);
 void tile_multiply(int sum, int left, int right);
 #else
 #include <immintrin.h>

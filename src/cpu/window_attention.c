@@ -64,18 +64,18 @@ static int64_t scratch_of(const struct attention_state *st, int lanes)
 static int64_t piece_of(const struct attention_state *st, int lanes, float *base,
                         struct piece *p)
 {
-    int64_t at = 0, tokens = st->size.tokens, keys = attention_keys(lanes, (int)tokens);
+    int64_t pos = 0, tokens = st->size.tokens, keys = attention_keys(lanes, (int)tokens);
     int64_t pairs = st->rows ? tokens * keys : 0;
 
-    p->bias = attention_carve(base, &at, pairs);
-    p->dbias = attention_carve(base, &at, st->gradient ? pairs : 0);
-    p->region = attention_carve(base, &at, keys);
-    p->column = attention_carve(base, &at, st->rows);
-    p->pixel = (int *)(void *)attention_carve(base, &at, tokens);
-    p->query = (int *)(void *)attention_carve(base, &at, tokens);
-    p->prefetch = (int *)(void *)attention_carve(base, &at, tokens);
-    p->scratch = base ? base + at : NULL;
-    return at + scratch_of(st, lanes);
+    p->bias = attention_carve(base, &pos, pairs);
+    p->dbias = attention_carve(base, &pos, st->gradient ? pairs : 0);
+    p->region = attention_carve(base, &pos, keys);
+    p->column = attention_carve(base, &pos, st->rows);
+    p->pixel = (int *)(void *)attention_carve(base, &pos, tokens);
+    p->query = (int *)(void *)attention_carve(base, &pos, tokens);
+    p->prefetch = (int *)(void *)attention_carve(base, &pos, tokens);
+    p->scratch = base ? base + pos : NULL;
+    return pos + scratch_of(st, lanes);
 }
 
 static const char *attention_claim(struct region *r, struct graph *g, struct node *n,
@@ -154,54 +154,54 @@ static void find_pixels(const struct window_grid *g, int window, int *pixel)
 }
 
 /* Computes the queries of a window, and its regions if it is divided. */
-static void place_window(struct place *at, int window)
+static void place_window(struct place *place, int window)
 {
-    const struct window_grid *g = &at->j->st->size.grid;
-    struct attention *a = &at->a;
+    const struct window_grid *g = &place->j->st->size.grid;
+    struct attention *a = &place->a;
     bool divided = window_grid_divided(g, window);
 
     a->queries = 0;
     for (int t = 0; t < a->tokens; t++) {
-        if (at->p.pixel[t] >= 0)
-            at->p.query[a->queries++] = t;
+        if (place->p.pixel[t] >= 0)
+            place->p.query[a->queries++] = t;
         if (divided)
-            at->p.region[t] = (float)window_grid_region(g, window, t);
+            place->p.region[t] = (float)window_grid_region(g, window, t);
     }
-    a->region = divided ? at->p.region : NULL;
+    a->region = divided ? place->p.region : NULL;
 }
 
 /* Expands a head's column of the table: all keys for each query. */
-static void spread_bias(struct place *at, int head)
+static void spread_bias(struct place *place, int head)
 {
-    const struct attention_state *st = at->j->st;
+    const struct attention_state *st = place->j->st;
     const struct window_grid *g = &st->size.grid;
-    int keys = attention_keys(at->j->dev->loops->lanes, st->size.tokens);
-    float *to = at->p.bias;
+    int keys = attention_keys(place->j->dev->loops->lanes, st->size.tokens);
+    float *dst = place->p.bias;
 
     for (int64_t r = 0; r < st->rows; r++)
-        at->p.column[r] = at->j->table[r * st->size.heads + head];
-    for (int i = 0; i < st->size.tokens; i++, to += keys) {
+        place->p.column[r] = place->j->table[r * st->size.heads + head];
+    for (int i = 0; i < st->size.tokens; i++, dst += keys) {
         for (int y = 0, j = 0; y < g->window_h; y++) {
-            const float *from = at->p.column + window_grid_offset(g, i, j);
+            const float *from = place->p.column + window_grid_offset(g, i, j);
 
             for (int x = 0; x < g->window_w; x++, j++)
-                to[j] = from[-x];
+                dst[j] = from[-x];
         }
         for (int j = st->size.tokens; j < keys; j++)
-            to[j] = 0;
+            dst[j] = 0;
     }
 }
 
-static void place_head(struct place *at, int head)
+static void place_head(struct place *place, int head)
 {
-    const struct job *j = at->j;
-    struct attention *a = &at->a;
+    const struct job *j = place->j;
+    struct attention *a = &place->a;
 
-    if (at->head == head)
+    if (place->head == head)
         return;
-    at->head = head;
+    place->head = head;
     if (j->table)
-        spread_bias(at, head);
+        spread_bias(place, head);
     if (j->logit_scale)
         a->scale = (float)window_attention_scale(j->logit_scale[head]);
     if (j->pad)
@@ -209,66 +209,66 @@ static void place_head(struct place *at, int head)
 }
 
 /* Returns a task's q, or dy, for pixel 0 of its image. */
-static const void *task_qkv(const struct place *at, int64_t task)
+static const void *task_qkv(const struct place *place, int64_t task)
 {
-    const struct window_attention_size *z = &at->j->st->size;
-    const struct step *s = at->j->s;
+    const struct window_attention_size *z = &place->j->st->size;
+    const struct step *s = place->j->s;
     int64_t tasks = z->images * z->windows, image = task % tasks / z->windows;
 
-    return cpu_at(s->in[WINDOW_ATTENTION_QKV], at->a.t,
-                  image * z->pixels * at->a.row + task / tasks * z->head);
+    return cpu_at(s->in[WINDOW_ATTENTION_QKV], place->a.t,
+                  image * z->pixels * place->a.row + task / tasks * z->head);
 }
 
-static const void *task_dy(const struct place *at, int64_t task)
+static const void *task_dy(const struct place *place, int64_t task)
 {
-    const struct window_attention_size *z = &at->j->st->size;
-    const struct step *s = at->j->s;
+    const struct window_attention_size *z = &place->j->st->size;
+    const struct step *s = place->j->s;
     int64_t tasks = z->images * z->windows, image = task % tasks / z->windows;
 
-    return cpu_at(s->in[WINDOW_ATTENTION_GRAD_DY], at->a.t,
-                  image * z->pixels * at->a.channels + task / tasks * z->head);
+    return cpu_at(s->in[WINDOW_ATTENTION_GRAD_DY], place->a.t,
+                  image * z->pixels * place->a.channels + task / tasks * z->head);
 }
 
 /* Computes the pixels of `task`, and of the next one if this thread runs it. */
-static void place_pixels(struct place *at, int64_t task, bool more)
+static void place_pixels(struct place *place, int64_t task, bool more)
 {
-    const struct window_attention_size *z = &at->j->st->size;
-    int *pixel = at->p.prefetch;
+    const struct window_attention_size *z = &place->j->st->size;
+    int *pixel = place->p.prefetch;
 
-    if (at->prefetch != task)
+    if (place->prefetch != task)
         find_pixels(&z->grid, (int)(task % z->windows), pixel);
-    at->p.prefetch = at->p.pixel;
-    at->a.pixel = at->p.pixel = pixel;
-    at->prefetch = more ? task + 1 : -1;
-    at->a.prefetch = more ? at->p.prefetch : NULL;
+    place->p.prefetch = place->p.pixel;
+    place->a.pixel = place->p.pixel = pixel;
+    place->prefetch = more ? task + 1 : -1;
+    place->a.prefetch = more ? place->p.prefetch : NULL;
     if (more)
-        find_pixels(&z->grid, (int)((task + 1) % z->windows), at->p.prefetch);
+        find_pixels(&z->grid, (int)((task + 1) % z->windows), place->p.prefetch);
 }
 
 /* Fills in the arguments of the loops for a task: one window of one head of one image. */
-static void place_task(struct place *at, int64_t task, bool more)
+static void place_task(struct place *place, int64_t task, bool more)
 {
-    const struct job *j = at->j;
+    const struct job *j = place->j;
     const struct window_attention_size *z = &j->st->size;
     const struct step *s = j->s;
     int64_t tasks = z->images * z->windows, number = task % tasks;
     int64_t image = number / z->windows, pixel = image * z->pixels;
     int head = (int)(task / tasks);
-    struct attention *a = &at->a;
+    struct attention *a = &place->a;
     bool gradient = j->st->gradient;
     float *lse =
         gradient ? s->in[WINDOW_ATTENTION_GRAD_LSE] : s->out[WINDOW_ATTENTION_LSE];
 
-    place_head(at, head);
-    place_pixels(at, task, more);
-    place_window(at, (int)(number % z->windows));
-    a->qkv = task_qkv(at, task);
-    a->ahead_qkv = more ? task_qkv(at, task + 1) : NULL;
+    place_head(place, head);
+    place_pixels(place, task, more);
+    place_window(place, (int)(number % z->windows));
+    a->qkv = task_qkv(place, task);
+    a->ahead_qkv = more ? task_qkv(place, task + 1) : NULL;
     a->first = share_image(j->share, image) * z->pixels * z->heads + head;
     a->lse = lse ? lse + pixel * z->heads + head : NULL;
     if (gradient) {
-        a->dy = task_dy(at, task);
-        a->ahead_dy = more ? task_dy(at, task + 1) : NULL;
+        a->dy = task_dy(place, task);
+        a->ahead_dy = more ? task_dy(place, task + 1) : NULL;
         a->dqkv = cpu_out(s->out[0], a->t, pixel * a->row + (int64_t)head * z->head);
     } else {
         a->y = cpu_out(s->out[0], a->t, pixel * a->channels + (int64_t)head * z->head);
@@ -280,26 +280,26 @@ static struct place place_of(const struct job *j, int thread)
     const struct attention_state *st = j->st;
     const struct window_attention_attrs *attrs = j->s->node->attrs;
     float *base = (float *)j->s->workspace + thread * st->piece;
-    struct place at = {.j = j, .head = -1, .prefetch = -1};
+    struct place place = {.j = j, .head = -1, .prefetch = -1};
 
-    (void)piece_of(st, j->dev->loops->lanes, base, &at.p);
-    memset(at.p.region, 0, (size_t)st->size.tokens * sizeof(float));
-    at.a = (struct attention){
+    (void)piece_of(st, j->dev->loops->lanes, base, &place.p);
+    memset(place.p.region, 0, (size_t)st->size.tokens * sizeof(float));
+    place.a = (struct attention){
         .t = j->s->in_tensor[WINDOW_ATTENTION_QKV]->dtype,
         .tokens = st->size.tokens,
         .head = st->size.head,
         .cosine = j->logit_scale != NULL,
         .scale = attrs->scale,
-        .pixel = at.p.pixel,
-        .query = at.p.query,
+        .pixel = place.p.pixel,
+        .query = place.p.query,
         .row = 3 * (int64_t)st->size.channels,
         .channels = st->size.channels,
         .heads = st->size.heads,
-        .bias = j->table ? at.p.bias : NULL,
+        .bias = j->table ? place.p.bias : NULL,
         .key = attrs->dropout > 0 ? &j->key : NULL,
-        .scratch = at.p.scratch,
+        .scratch = place.p.scratch,
     };
-    return at;
+    return place;
 }
 
 /* ---- forward ---- */
@@ -307,16 +307,16 @@ static struct place place_of(const struct job *j, int thread)
 static void forward_thread(void *arg, int thread)
 {
     const struct job *j = arg;
-    struct place at = place_of(j, thread);
+    struct place place = place_of(j, thread);
     int64_t tasks = j->st->size.images * j->st->size.windows, lo, hi;
 
     cpu_part(tasks * j->st->size.heads, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t i = lo; i < hi; i++) {
-        place_task(&at, i, i + 1 < hi);
+        place_task(&place, i, i + 1 < hi);
         if (j->st->amx)
-            attention_amx_forward(&at.a);
+            attention_amx_forward(&place.a);
         else
-            j->dev->loops->attention->forward(&at.a);
+            j->dev->loops->attention->forward(&place.a);
     }
 }
 
@@ -329,25 +329,25 @@ static float *sums_of(const struct job *j, int head, int unit)
 }
 
 /* Adds the gradient of each pair's bias to that of its row of the table. */
-static void gather_bias(const struct place *at, float *to)
+static void gather_bias(const struct place *place, float *dst)
 {
-    const struct attention_state *st = at->j->st;
+    const struct attention_state *st = place->j->st;
     const struct window_grid *g = &st->size.grid;
-    int keys = attention_keys(at->j->dev->loops->lanes, st->size.tokens);
-    const float *from = at->p.dbias;
+    int keys = attention_keys(place->j->dev->loops->lanes, st->size.tokens);
+    const float *from = place->p.dbias;
 
     for (int i = 0; i < st->size.tokens; i++, from += keys)
         for (int y = 0, j = 0; y < g->window_h; y++) {
-            float *row = to + window_grid_offset(g, i, j);
+            float *row = dst + window_grid_offset(g, i, j);
 
             for (int x = 0; x < g->window_w; x++, j++)
                 row[-x] += from[j];
         }
 }
 
-static void grad_unit(struct place *at, int head, int unit, bool more)
+static void grad_unit(struct place *place, int head, int unit, bool more)
 {
-    const struct job *j = at->j;
+    const struct job *j = place->j;
     const struct attention_state *st = j->st;
     int64_t tasks = st->size.images * st->size.windows;
     int64_t end = tasks * (unit + 1) / st->units;
@@ -355,31 +355,31 @@ static void grad_unit(struct place *at, int head, int unit, bool more)
     float *sums = sums_of(j, head, unit);
 
     memset(sums, 0, (size_t)st->sums * sizeof(*sums));
-    at->a.dbias = NULL;
+    place->a.dbias = NULL;
     if (st->rows && j->s->out[WINDOW_ATTENTION_GRAD_DTABLE]) {
-        at->a.dbias = at->p.dbias;
-        memset(at->p.dbias, 0, (size_t)(st->size.tokens * keys) * sizeof(float));
+        place->a.dbias = place->p.dbias;
+        memset(place->p.dbias, 0, (size_t)(st->size.tokens * keys) * sizeof(float));
     }
-    at->a.dscale = j->logit_scale ? sums + st->rows : NULL;
-    at->a.dpad = sums + st->rows + 1;
+    place->a.dscale = j->logit_scale ? sums + st->rows : NULL;
+    place->a.dpad = sums + st->rows + 1;
     for (int64_t i = tasks * unit / st->units; i < end; i++) {
-        place_task(at, head * tasks + i, more || i + 1 < end);
+        place_task(place, head * tasks + i, more || i + 1 < end);
         if (st->amx)
-            attention_amx_grad(&at->a);
+            attention_amx_grad(&place->a);
         else
-            j->dev->loops->attention->grad(&at->a);
+            j->dev->loops->attention->grad(&place->a);
     }
-    if (at->a.dbias)
-        gather_bias(at, sums);
+    if (place->a.dbias)
+        gather_bias(place, sums);
 }
 
-/* Element `at` of a head's sums, over all units. */
-static float total(const struct job *j, int head, int64_t at)
+/* Element `pos` of a head's sums, over all units. */
+static float total(const struct job *j, int head, int64_t pos)
 {
     double sum = 0;
 
     for (int u = 0; u < j->st->units; u++)
-        sum += (double)sums_of(j, head, u)[at];
+        sum += (double)sums_of(j, head, u)[pos];
     return (float)sum;
 }
 
@@ -405,12 +405,12 @@ static void grad_thread(void *arg, int thread)
 {
     const struct job *j = arg;
     const struct attention_state *st = j->st;
-    struct place at = place_of(j, thread);
+    struct place place = place_of(j, thread);
     int64_t lo, hi;
 
     cpu_part((int64_t)st->size.heads * st->units, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t i = lo; i < hi; i++)
-        grad_unit(&at, (int)(i / st->units), (int)(i % st->units), i + 1 < hi);
+        grad_unit(&place, (int)(i / st->units), (int)(i % st->units), i + 1 < hi);
     cpu_barrier();
     cpu_part(st->size.heads, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t h = lo; h < hi; h++)

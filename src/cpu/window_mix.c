@@ -41,15 +41,15 @@ struct piece {
 static int64_t piece_of(const struct mix_state *st, int lanes, float *base,
                         struct piece *p)
 {
-    int64_t at = 0, rows = (int64_t)st->size.tokens * st->row;
+    int64_t pos = 0, rows = (int64_t)st->size.tokens * st->row;
     int64_t panels = (st->keys + 2 * lanes - 1) / (2 * lanes) * 2 * lanes;
 
-    p->x = attention_carve(base, &at, rows);
-    p->y = attention_carve(base, &at, rows);
+    p->x = attention_carve(base, &pos, rows);
+    p->y = attention_carve(base, &pos, rows);
     p->panels =
-        attention_carve(base, &at, st->mode == WEIGHT_GRAD ? panels * st->size.head : 0);
-    p->pixel = (int *)(void *)attention_carve(base, &at, st->size.tokens);
-    return at;
+        attention_carve(base, &pos, st->mode == WEIGHT_GRAD ? panels * st->size.head : 0);
+    p->pixel = (int *)(void *)attention_carve(base, &pos, st->size.tokens);
+    return pos;
 }
 
 static const struct {
@@ -133,13 +133,13 @@ static void find_pixels(const struct window_grid *g, int window, int *pixel)
 
 /* Copies the head's features of a task (a window of an image) into rows. */
 static void gather(const struct job *j, const struct piece *p, int input, int head,
-                   int64_t task, float *to)
+                   int64_t task, float *dst)
 {
     const struct window_mix_size *z = &j->st->size;
-    int64_t at = task / z->windows * z->pixels * z->channels + head * z->head;
+    int64_t pos = task / z->windows * z->pixels * z->channels + head * z->head;
 
-    j->dev->loops->attention->gather_rows(j->t, cpu_at(j->s->in[input], j->t, at),
-                                          p->pixel, z->tokens, z->channels, z->head, to,
+    j->dev->loops->attention->gather_rows(j->t, cpu_at(j->s->in[input], j->t, pos),
+                                          p->pixel, z->tokens, z->channels, z->head, dst,
                                           j->st->row);
 }
 
@@ -151,7 +151,7 @@ static void mix_task(const struct job *j, const struct piece *p, int head, int64
     const struct window_mix_size *z = &st->size;
     bool back = st->mode == DATA_GRAD;
     const float *bias = back ? NULL : j->s->in[WINDOW_MIX_BIAS];
-    int64_t at = task / z->windows * z->pixels * z->channels + head * z->head;
+    int64_t pos = task / z->windows * z->pixels * z->channels + head * z->head;
 
     find_pixels(&z->grid, (int)(task % z->windows), p->pixel);
     gather(j, p, modes[st->mode].map, head, task, p->x);
@@ -170,7 +170,7 @@ static void mix_task(const struct job *j, const struct piece *p, int head, int64
     });
     j->dev->loops->attention->scatter_rows(
         j->t, p->y, st->row, p->pixel, z->tokens, z->channels, z->head,
-        bias ? bias + head * z->tokens : NULL, cpu_out(j->s->out[0], j->t, at));
+        bias ? bias + head * z->tokens : NULL, cpu_out(j->s->out[0], j->t, pos));
 }
 
 static void mix_thread(void *arg, int thread)
@@ -237,13 +237,13 @@ static void weight_task(const struct job *j, const struct piece *p, int head,
     }
 }
 
-/* Element `at` of a head's sums, over all units. */
-static float total(const struct job *j, int head, int64_t at)
+/* Element `pos` of a head's sums, over all units. */
+static float total(const struct job *j, int head, int64_t pos)
 {
     double sum = 0;
 
     for (int u = 0; u < j->st->units; u++)
-        sum += (double)sums_of(j, (int64_t)head * j->st->units + u)[at];
+        sum += (double)sums_of(j, (int64_t)head * j->st->units + u)[pos];
     return (float)sum;
 }
 
@@ -286,17 +286,17 @@ static void weight_thread(void *arg, int thread)
 static void mix_run(struct step *s, struct device *dev)
 {
     const struct mix_state *st = s->state;
-    float *at = s->workspace;
+    float *ptr = s->workspace;
     struct job j = {.dev = dev,
                     .s = s,
                     .st = st,
                     .t = s->in_tensor[modes[st->mode].map]->dtype,
-                    .wide = st->weights ? at : NULL,
-                    .base = at + st->weights,
-                    .sums = at + st->weights + st->piece * dev->threads};
+                    .wide = st->weights ? ptr : NULL,
+                    .base = ptr + st->weights,
+                    .sums = ptr + st->weights + st->piece * dev->threads};
 
     if (st->mode != WEIGHT_GRAD)
-        j.weight = st->weights ? at : s->in[modes[st->mode].weight];
+        j.weight = st->weights ? ptr : s->in[modes[st->mode].weight];
     cpu_parallel(dev, st->mode == WEIGHT_GRAD ? weight_thread : mix_thread, &j);
 }
 

@@ -170,11 +170,11 @@ static bool grow(struct cache_file *f, uint64_t end)
         good = false;
     size = atomic_load(&h->size);
     if (good && size < end) {
-        uint64_t to = end + GROW_BY < f->mapped ? end + GROW_BY : f->mapped;
+        uint64_t stop = end + GROW_BY < f->mapped ? end + GROW_BY : f->mapped;
 
-        good = posix_fallocate(f->fd, (off_t)size, (off_t)(to - size)) == 0;
+        good = posix_fallocate(f->fd, (off_t)size, (off_t)(stop - size)) == 0;
         if (good)
-            atomic_store(&h->size, to);
+            atomic_store(&h->size, stop);
     }
     (void)flock(f->fd, LOCK_UN);
     pthread_mutex_unlock(&f->grow);
@@ -184,37 +184,37 @@ static bool grow(struct cache_file *f, uint64_t end)
 void *cache_file_alloc(struct cache_file *f, size_t size)
 {
     struct cache_file_head *h = f->head;
-    uint64_t room = (size + ALIGN - 1) / ALIGN * ALIGN, at;
+    uint64_t room = (size + ALIGN - 1) / ALIGN * ALIGN, pos;
 
     if (room < size || room > f->mapped || atomic_load(&h->used) > f->mapped - room)
         return NULL;
-    at = atomic_fetch_add(&h->used, room);
-    if (at < f->first || at > f->mapped - room || at % ALIGN) {
+    pos = atomic_fetch_add(&h->used, room);
+    if (pos < f->first || pos > f->mapped - room || pos % ALIGN) {
         atomic_fetch_sub(&h->used, room);
         return NULL;
     }
-    if (at + room > atomic_load(&h->size) && !grow(f, at + room))
+    if (pos + room > atomic_load(&h->size) && !grow(f, pos + room))
         return NULL;
-    return (char *)h + at;
+    return (char *)h + pos;
 }
 
 size_t cache_file_bytes_from(const struct cache_file *f, const void *p)
 {
     uint64_t size = atomic_load(&f->head->size);
-    uint64_t at = (uint64_t)((const char *)p - (const char *)f->head);
+    uint64_t pos = (uint64_t)((const char *)p - (const char *)f->head);
 
     size = size < f->mapped ? size : f->mapped;
-    return at < size ? (size_t)(size - at) : 0;
+    return pos < size ? (size_t)(size - pos) : 0;
 }
 
 void *cache_file_get(const struct cache_file *f, int64_t sample, size_t size)
 {
-    uint64_t at = atomic_load_explicit(&f->head->offset[sample], memory_order_acquire);
+    uint64_t pos = atomic_load_explicit(&f->head->offset[sample], memory_order_acquire);
     char *p;
 
-    if (at < f->first || at >= f->mapped || at % ALIGN)
+    if (pos < f->first || pos >= f->mapped || pos % ALIGN)
         return NULL;
-    p = (char *)f->head + at;
+    p = (char *)f->head + pos;
     return cache_file_bytes_from(f, p) >= size ? p : NULL;
 }
 
@@ -222,13 +222,13 @@ bool cache_file_publish(struct cache_file *f, int64_t sample, const void *old,
                         const void *p)
 {
     uint64_t was = old ? (uint64_t)((const char *)old - (const char *)f->head) : 0;
-    uint64_t at = (uint64_t)((const char *)p - (const char *)f->head);
+    uint64_t pos = (uint64_t)((const char *)p - (const char *)f->head);
     uint64_t now = atomic_load(&f->head->offset[sample]);
 
     /* An offset outside the file counts as empty. */
     if (!old && now && !cache_file_get(f, sample, 1))
         was = now;
-    if (!atomic_compare_exchange_strong(&f->head->offset[sample], &was, at))
+    if (!atomic_compare_exchange_strong(&f->head->offset[sample], &was, pos))
         return false;
     if (was == 0)
         atomic_fetch_add(&f->head->count, 1);

@@ -34,21 +34,21 @@ struct keep_paths cache_paths(const struct dataset *d, const struct transform *t
 
 int64_t cache_path_free_space(const char *dir)
 {
-    char *at = xstrdup(dir), *above;
+    char *cursor = xstrdup(dir), *above;
     struct statvfs v;
     int64_t room = 0;
 
-    while (statvfs(at, &v) < 0) {
-        above = path_dirname(at);
-        if (!strcmp(above, at)) { /* "/" or "." */
+    while (statvfs(cursor, &v) < 0) {
+        above = path_dirname(cursor);
+        if (!strcmp(above, cursor)) { /* "/" or "." */
             free(above);
             break;
         }
-        free(at);
-        at = above;
+        free(cursor);
+        cursor = above;
     }
-    if (statvfs(at, &v) == 0)
+    if (statvfs(cursor, &v) == 0)
         room = (int64_t)(v.f_bavail * v.f_frsize / 2);
-    free(at);
+    free(cursor);
     return room > 1 ? room : 1;
 }

@@ -155,9 +155,9 @@ static void add_binary(struct array_images *a, const struct cifar_kind *k,
         die("'%s' is damaged or of another data set: its %zu bytes are no whole number "
             "of images of %zu bytes",
             path, len, record);
-    for (size_t at = 0; at < len; at += record)
-        array_images_add(a, file, data + at + record - PIXELS,
-                         data[at + (size_t)k->label]);
+    for (size_t pos = 0; pos < len; pos += record)
+        array_images_add(a, file, data + pos + record - PIXELS,
+                         data[pos + (size_t)k->label]);
 }
 
 /* The bytes of a NumPy array of uint8: the last item of its state (NumPy's

@@ -16,22 +16,22 @@ static const char between[] = " \t,;";
 /* Reads three numbers of at most 255 and moves *text past them. */
 static bool parse_numbers(const char **text, uint32_t *rgb)
 {
-    const char *at = *text;
+    const char *cursor = *text;
     uint32_t all = 0;
 
     for (int k = 0; k < 3; k++) {
         unsigned v = 0;
         int digits = 0;
 
-        at += strspn(at, between);
-        for (; isdigit((unsigned char)*at) && digits < 4; digits++)
-            v = 10 * v + (unsigned)(*at++ - '0');
-        if (!digits || v > 255 || (*at && !strchr(between, *at)))
+        cursor += strspn(cursor, between);
+        for (; isdigit((unsigned char)*cursor) && digits < 4; digits++)
+            v = 10 * v + (unsigned)(*cursor++ - '0');
+        if (!digits || v > 255 || (*cursor && !strchr(between, *cursor)))
             return false;
         all = all << 8 | v;
     }
     *rgb = all;
-    *text = at;
+    *text = cursor;
     return true;
 }
 
@@ -59,20 +59,20 @@ static void add_color(struct class_colors *c, uint32_t rgb, const char *name, si
 /* Parses "64 128 64 Animal" or "Animal,64,128,64". */
 static bool parse_line(struct class_colors *c, const char *line)
 {
-    const char *at = line + strspn(line, between), *start = at;
+    const char *cursor = line + strspn(line, between), *start = cursor;
     uint32_t rgb;
 
-    if (parse_numbers(&at, &rgb)) {
-        at += strspn(at, between);
-        add_color(c, rgb, at, strlen(at));
+    if (parse_numbers(&cursor, &rgb)) {
+        cursor += strspn(cursor, between);
+        add_color(c, rgb, cursor, strlen(cursor));
         return true;
     }
-    for (at = start; *at; at++) {
-        const char *numbers = at;
+    for (cursor = start; *cursor; cursor++) {
+        const char *numbers = cursor;
 
-        if (strchr(between, *at) && parse_numbers(&numbers, &rgb) &&
+        if (strchr(between, *cursor) && parse_numbers(&numbers, &rgb) &&
             !numbers[strspn(numbers, between)]) {
-            add_color(c, rgb, start, (size_t)(at - start));
+            add_color(c, rgb, start, (size_t)(cursor - start));
             return true;
         }
     }
@@ -136,38 +136,38 @@ static void list_colors(struct class_colors *c, const struct str_list *colors,
                         i, colors->item[i]);
 }
 
-static void add_value(struct label_colors *to, uint32_t rgb, int value,
+static void add_value(struct label_colors *dst, uint32_t rgb, int value,
                       struct strbuf *why)
 {
-    for (int i = 0; i < to->n && !why->len; i++)
-        if (to->item[i].rgb == rgb)
+    for (int i = 0; i < dst->n && !why->len; i++)
+        if (dst->item[i].rgb == rgb)
             strbuf_addf(why, "duplicate color #%06x", (unsigned)rgb);
-    to->item[to->n++] = (struct label_color){rgb, (uint8_t)value};
+    dst->item[dst->n++] = (struct label_color){rgb, (uint8_t)value};
 }
 
 static struct label_colors *values_of(const struct class_colors *c,
                                       const struct str_list *ignored, struct strbuf *why)
 {
-    struct label_colors *to = xcalloc(1, sizeof(*to));
+    struct label_colors *dst = xcalloc(1, sizeof(*dst));
 
-    to->item = xcalloc((size_t)(c->n + ignored->n) + 1, sizeof(*to->item));
+    dst->item = xcalloc((size_t)(c->n + ignored->n) + 1, sizeof(*dst->item));
     for (int i = 0; i < c->n; i++)
-        add_value(to, c->item[i].rgb, i, why);
+        add_value(dst, c->item[i].rgb, i, why);
     for (int i = 0; i < ignored->n && !why->len; i++) {
         uint32_t rgb;
 
         if (!strcmp(ignored->item[i], "others"))
-            to->others = true;
+            dst->others = true;
         else if (class_color_parse(ignored->item[i], &rgb))
-            add_value(to, rgb, LABEL_IGNORE, why);
+            add_value(dst, rgb, LABEL_IGNORE, why);
         else
             strbuf_addf(why,
                         "DATA.IGNORED_COLORS: item %d must be a color such as '#804080', "
                         "or 'others': '%s'",
                         i, ignored->item[i]);
     }
-    label_colors_sort(to);
-    return to;
+    label_colors_sort(dst);
+    return dst;
 }
 
 /* Returns the key of a set. Each set is created once. */

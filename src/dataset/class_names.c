@@ -63,11 +63,11 @@ void class_names_add_sorted(struct dataset *d, const char *const *name, int64_t 
 
 int32_t class_names_find(const struct dataset *d, const char *name)
 {
-    char **at = d->nclass ? bsearch(&name, d->class_name, (size_t)d->nclass, sizeof(name),
-                                    compare)
-                          : NULL;
+    char **ptr = d->nclass ? bsearch(&name, d->class_name, (size_t)d->nclass,
+                                     sizeof(name), compare)
+                           : NULL;
 
-    return at ? (int32_t)(at - d->class_name) : -1;
+    return ptr ? (int32_t)(ptr - d->class_name) : -1;
 }
 
 void class_names_warn_first(const struct dataset *d, int first)

@@ -27,15 +27,15 @@ int32_t class_of_digits(const char *text)
 
 int32_t class_of_one_hot(const double *v, size_t n)
 {
-    int32_t at = -1;
+    int32_t pos = -1;
 
     for (size_t i = 0; i < n; i++) {
-        if (v[i] == 1 && at < 0 && i <= INT32_MAX)
-            at = (int32_t)i;
+        if (v[i] == 1 && pos < 0 && i <= INT32_MAX)
+            pos = (int32_t)i;
         else if (v[i] != 0)
             return -1;
     }
-    return n > 1 ? at : -1;
+    return n > 1 ? pos : -1;
 }
 
 /* True if the text can be a line of classes.txt. */
@@ -48,33 +48,33 @@ static bool is_name(const char *text)
     return *text && !*c && utf8_valid(text);
 }
 
-void class_of_text(struct samples *s, struct sample *to, const void *text, size_t len,
-                   const char *from)
+void class_of_text(struct samples *s, struct sample *dst, const void *text, size_t len,
+                   const char *src)
 {
     static const char blanks[] = " \t\r\n";
-    const char *at = text;
+    const char *cursor = text;
     char name[NAME_BYTES + 1];
 
-    while (len && memchr(blanks, at[0], sizeof(blanks))) {
-        at++;
+    while (len && memchr(blanks, cursor[0], sizeof(blanks))) {
+        cursor++;
         len--;
     }
-    while (len && memchr(blanks, at[len - 1], sizeof(blanks)))
+    while (len && memchr(blanks, cursor[len - 1], sizeof(blanks)))
         len--;
     if (len == 0 || len > NAME_BYTES) {
-        samples_damage(s, to, "%s has %s, no class", from,
+        samples_damage(s, dst, "%s has %s, no class", src,
                        len ? "more than 255 bytes" : "no text");
         return;
     }
-    memcpy(name, at, len);
+    memcpy(name, cursor, len);
     name[len] = '\0';
-    to->label = class_of_digits(name);
-    if (to->label >= 0)
+    dst->label = class_of_digits(name);
+    if (dst->label >= 0)
         return;
     if (strlen(name) < len || !is_name(name)) {
-        samples_damage(s, to, "%s is no text", from);
+        samples_damage(s, dst, "%s is no text", src);
         return;
     }
-    to->label = SAMPLE_TEXT;
-    to->text = arena_strdup(&s->mem, name);
+    dst->label = SAMPLE_TEXT;
+    dst->text = arena_strdup(&s->mem, name);
 }

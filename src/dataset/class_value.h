@@ -20,10 +20,10 @@ int32_t class_of_digits(const char *text);
 /* Returns the index of the only 1 among zeros, or -1. Requires n >= 2. */
 int32_t class_of_one_hot(const double *v, size_t n);
 
-/* Sets the class of `to` from a text of `len` bytes, a number or a name; blanks at both
+/* Sets the class of `dst` from a text of `len` bytes, a number or a name; blanks at both
  * ends are ignored. Marks the sample as damaged if the text is neither; the reason starts
- * with `from`. */
-void class_of_text(struct samples *s, struct sample *to, const void *text, size_t len,
-                   const char *from);
+ * with `src`. */
+void class_of_text(struct samples *s, struct sample *dst, const void *text, size_t len,
+                   const char *src);
 
 #endif

@@ -86,9 +86,9 @@ static char find_separator(const struct csv_labels *l)
 static void for_each_label(const char *cell, char separator,
                            void (*use)(const char *label, void *arg), void *arg)
 {
-    char *list = xstrdup(cell), *rest = list, *label, by[] = {separator, '\0'};
+    char *list = xstrdup(cell), *rest = list, *label, delimiters[] = {separator, '\0'};
 
-    while ((label = strsep(&rest, by))) {
+    while ((label = strsep(&rest, delimiters))) {
         char *end;
 
         label += strspn(label, " \t");

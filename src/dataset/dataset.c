@@ -86,11 +86,11 @@ void dataset_order_classes(struct dataset *d, const char *const *name)
     char **old = xcalloc(n + 1, sizeof(*old));
 
     memcpy(old, d->class_name, n * sizeof(*old));
-    for (int from = 0; from < d->nclass; from++)
-        for (int to = 0; to < d->nclass; to++)
-            if (!strcmp(old[from], name[to])) {
-                order[from] = to;
-                d->class_name[to] = old[from];
+    for (int j = 0; j < d->nclass; j++)
+        for (int i = 0; i < d->nclass; i++)
+            if (!strcmp(old[j], name[i])) {
+                order[j] = i;
+                d->class_name[i] = old[j];
             }
     free(old);
     d->order = order;

@@ -94,18 +94,18 @@ static int decoded_list(void *file, struct samples *s, struct strbuf *why)
     (void)why;
     for (uint64_t i = 0; i < n; i++) {
         char name[24];
-        struct sample *to;
+        struct sample *dst;
 
         snprintf(name, sizeof(name), "%llu", (unsigned long long)i);
-        to = samples_add(s, name);
-        to->image = (struct sample_part){.offset = i, .len = row[i].image.len};
-        to->label_map = (struct sample_part){.offset = i, .len = row[i].label_map.len};
-        to->label = (int32_t)row[i].label;
+        dst = samples_add(s, name);
+        dst->image = (struct sample_part){.offset = i, .len = row[i].image.len};
+        dst->label_map = (struct sample_part){.offset = i, .len = row[i].label_map.len};
+        dst->label = (int32_t)row[i].label;
     }
     return 0;
 }
 
-static int decoded_read(void *file, const struct sample *at, bool label_map,
+static int decoded_read(void *file, const struct sample *sample, bool label_map,
                         int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
     const struct decoded *f = file;
@@ -113,11 +113,13 @@ static int decoded_read(void *file, const struct sample *at, bool label_map,
     const struct decoded_row *row = decoded_rows(f, &n);
     const struct decoded_part *part;
 
-    if (at->image.offset >= n) { /* a forged sample index */
-        strbuf_addf(why, "it has no sample %llu", (unsigned long long)at->image.offset);
+    if (sample->image.offset >= n) { /* a forged sample index */
+        strbuf_addf(why, "it has no sample %llu",
+                    (unsigned long long)sample->image.offset);
         return -1;
     }
-    part = label_map ? &row[at->image.offset].label_map : &row[at->image.offset].image;
+    part = label_map ? &row[sample->image.offset].label_map
+                     : &row[sample->image.offset].image;
     if (part->len > (uint64_t)limit) {
         strbuf_addf(why, "%llu bytes, more than the limit of %lld",
                     (unsigned long long)part->len, (long long)limit);

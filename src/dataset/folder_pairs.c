@@ -50,16 +50,16 @@ static void add_candidates(struct candidates *c, const char *below)
     struct dirent *e;
 
     while (d && c->n < FOLDERS && (e = readdir(d))) {
-        struct candidate *at = &c->at[c->n];
+        struct candidate *candidate = &c->at[c->n];
         char *path, *full;
 
         if (e->d_type == DT_REG || usual_is_system(e->d_name))
             continue;
         path = *below ? path_join(below, e->d_name) : xstrdup(e->d_name);
         full = path_join(c->root, path);
-        if (usual_words_parse(path, &at->words) && (at->words.role || at->words.split) &&
-            file_is_dir(full)) {
-            at->path = path;
+        if (usual_words_parse(path, &candidate->words) &&
+            (candidate->words.role || candidate->words.split) && file_is_dir(full)) {
+            candidate->path = path;
             path = NULL;
             c->n++;
         }
@@ -156,9 +156,9 @@ static void try_folders(struct folder_pairs *f, const char *root, const char *im
 
 /* True if the folder may hold the images of a split next to their label maps: "train",
  * "images/train". */
-static bool is_shared(const struct candidate *at, const char *split)
+static bool is_shared(const struct candidate *candidate, const char *split)
 {
-    const struct usual_words *w = &at->words;
+    const struct usual_words *w = &candidate->words;
 
     return *split && strcmp(w->split_word, split) == 0 && w->role != USUAL_LABELS &&
            (w->role == USUAL_IMAGES || !w->others);

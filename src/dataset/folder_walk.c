@@ -109,7 +109,7 @@ static void folder_add_class(struct dataset *d, const char *name, size_t *cap)
 
 void folder_find_classes(struct folder *f)
 {
-    struct dataset *to = &f->to->base;
+    struct dataset *dst = &f->to->base;
     const char *dir = f->to->root;
     DIR *d = folder_opendir(dir);
     struct dirent *e;
@@ -130,7 +130,7 @@ void folder_find_classes(struct folder *f)
                 "checkpoints",
                 path);
         else if (kind == DT_DIR)
-            folder_add_class(to, e->d_name, &cap);
+            folder_add_class(dst, e->d_name, &cap);
         else if (kind == DT_REG && image_has_extension(e->d_name) &&
                  !usual_is_system(e->d_name))
             outside++;
@@ -140,11 +140,11 @@ void folder_find_classes(struct folder *f)
     if (passed.len)
         log_info("'%s': skipping folders that are not classes: %s", dir, passed.buf);
     strbuf_release(&passed);
-    if (to->nclass == 0)
+    if (dst->nclass == 0)
         die("'%s' has no class folders: expected images in %s/CLASS/", dir, dir);
     if (outside)
         log_warning("'%s': skipping images outside the class folders (%d)", dir, outside);
-    qsort(to->class_name, (size_t)to->nclass, sizeof(char *), folder_compare_names);
+    qsort(dst->class_name, (size_t)dst->nclass, sizeof(char *), folder_compare_names);
 }
 
 /* Ends the program if a class has no image. */

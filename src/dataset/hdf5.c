@@ -202,8 +202,8 @@ static int read_pixels(const struct hdf5 *f, const struct rows *r, uint64_t i,
 
 /* Takes the lock. After a failed disk read the library may cache zeros and return them as
  * data, so the file is reopened after such a failure. */
-static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_t limit,
-                     struct dataset_bytes *out, struct strbuf *why)
+static int hdf5_read(void *file, const struct sample *sample, bool label_map,
+                     int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
     struct hdf5 *f = file;
     const struct rows *r = label_map ? &f->label_maps : &f->images;
@@ -213,8 +213,8 @@ static int hdf5_read(void *file, const struct sample *at, bool label_map, int64_
     if (f->file < 0 && hdf5_start(f, why) < 0)
         rc = FAILURE_MACHINE;
     if (rc == 0)
-        rc =
-            (r->files ? read_file : read_pixels)(f, r, at->image.offset, limit, out, why);
+        rc = (r->files ? read_file : read_pixels)(f, r, sample->image.offset, limit, out,
+                                                  why);
     if (rc == FAILURE_MACHINE)
         hdf5_stop(f);
     pthread_mutex_unlock(&hdf5_lock);
@@ -233,13 +233,13 @@ static int hdf5_list(void *file, struct samples *s, struct strbuf *why)
 
     for (uint64_t i = 0; i < n; i++) {
         char name[32];
-        struct sample *to;
+        struct sample *dst;
 
         snprintf(name, sizeof(name), "images[%llu]", (unsigned long long)i);
-        to = samples_add(s, name);
+        dst = samples_add(s, name);
         /* Lengths are unknown until rows are read; 1 means present. */
-        to->image = (struct sample_part){.offset = i, .len = 1};
-        to->label_map = (struct sample_part){.offset = i, .len = f->label_maps.id >= 0};
+        dst->image = (struct sample_part){.offset = i, .len = 1};
+        dst->label_map = (struct sample_part){.offset = i, .len = f->label_maps.id >= 0};
     }
     pthread_mutex_lock(&hdf5_lock);
     rc = maps ? rows_check_filters(f->lib, &f->label_maps, "label_maps", why) : 0;

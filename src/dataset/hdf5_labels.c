@@ -52,7 +52,7 @@ static int read_numbers(const struct hdf5_library *lib, const struct rows *r, ui
 }
 
 static int read_row(const struct hdf5_library *lib, const struct rows *r,
-                    struct samples *s, struct sample *to, uint64_t i, double *v,
+                    struct samples *s, struct sample *dst, uint64_t i, double *v,
                     struct strbuf *why)
 {
     size_t n = (size_t)width_of(r);
@@ -60,19 +60,20 @@ static int read_row(const struct hdf5_library *lib, const struct rows *r,
 
     if (rc < 0)
         return rc;
-    to->label = n == 1 ? class_of_number(v[0]) : class_of_one_hot(v, n);
-    if (to->label >= 0)
+    dst->label = n == 1 ? class_of_number(v[0]) : class_of_one_hot(v, n);
+    if (dst->label >= 0)
         return 0;
     if (n == 1)
-        samples_damage(s, to, "its label %.6g is no class", v[0]);
+        samples_damage(s, dst, "its label %.6g is no class", v[0]);
     else
-        samples_damage(s, to, "its label has %zu values that are not one-hot", n);
+        samples_damage(s, dst, "its label has %zu values that are not one-hot", n);
     return 0;
 }
 
 /* Reads row i, which is a string. */
 static int read_text(const struct hdf5_library *lib, const struct rows *r,
-                     struct samples *s, struct sample *to, uint64_t i, struct strbuf *why)
+                     struct samples *s, struct sample *dst, uint64_t i,
+                     struct strbuf *why)
 {
     hdf5_size one = 1;
     hdf5_id type = lib->Dget_type(r->id), space = lib->Screate_simple(1, &one, NULL);
@@ -82,7 +83,7 @@ static int read_text(const struct hdf5_library *lib, const struct rows *r,
     if (rc == 0 && r->variable)
         memcpy(&text, buf, sizeof(text));
     if (rc == 0 && text)
-        class_of_text(s, to, text, strnlen(text, r->variable ? 4096 : r->size),
+        class_of_text(s, dst, text, strnlen(text, r->variable ? 4096 : r->size),
                       "its label");
     if (rc == 0 && r->variable)
         (void)lib->Dvlen_reclaim(type, space, 0, buf);
@@ -94,7 +95,8 @@ static int read_text(const struct hdf5_library *lib, const struct rows *r,
 
 /* Reads all labels at once: one number per sample. */
 static int read_list(const struct hdf5_library *lib, const struct rows *r,
-                     struct samples *s, struct sample *to, uint64_t n, struct strbuf *why)
+                     struct samples *s, struct sample *dst, uint64_t n,
+                     struct strbuf *why)
 {
     double *label = xcalloc((size_t)n + 1, sizeof(*label));
     int rc =
@@ -103,27 +105,27 @@ static int read_list(const struct hdf5_library *lib, const struct rows *r,
     if (rc < 0)
         strbuf_addf(why, "%s'labels' cannot be read", why->len ? ": " : "");
     for (uint64_t i = 0; i < n && rc == 0; i++) {
-        to[i].label = class_of_number(label[i]);
-        if (to[i].label < 0)
-            samples_damage(s, &to[i], "its label %.6g is no class", label[i]);
+        dst[i].label = class_of_number(label[i]);
+        if (dst[i].label < 0)
+            samples_damage(s, &dst[i], "its label %.6g is no class", label[i]);
     }
     free(label);
     return rc;
 }
 
 int labels_read(const struct hdf5_library *lib, const struct rows *r, struct samples *s,
-                struct sample *to, uint64_t n, struct strbuf *why)
+                struct sample *dst, uint64_t n, struct strbuf *why)
 {
     bool text = r->kind == HDF5_STRING;
     double *v;
     int rc = 0;
 
     if (!text && !is_boolean(r) && width_of(r) == 1)
-        return read_list(lib, r, s, to, n, why);
+        return read_list(lib, r, s, dst, n, why);
     v = xcalloc((size_t)width_of(r), sizeof(*v));
     for (uint64_t i = 0; i < n && rc == 0; i++)
-        rc = text ? read_text(lib, r, s, &to[i], i, why)
-                  : read_row(lib, r, s, &to[i], i, v, why);
+        rc = text ? read_text(lib, r, s, &dst[i], i, why)
+                  : read_row(lib, r, s, &dst[i], i, v, why);
     free(v);
     return rc;
 }

@@ -56,15 +56,15 @@ struct hdf5_library {
     hdf5_id (*Fopen)(const char *path, unsigned flags, hdf5_id access);
     hdf5_id (*Fcreate)(const char *path, unsigned flags, hdf5_id create, hdf5_id access);
     int (*Fclose)(hdf5_id file);
-    int (*Lexists)(hdf5_id at, const char *name, hdf5_id access);
-    hdf5_id (*Dopen2)(hdf5_id at, const char *name, hdf5_id access);
-    hdf5_id (*Dcreate2)(hdf5_id at, const char *name, hdf5_id type, hdf5_id space,
+    int (*Lexists)(hdf5_id location, const char *name, hdf5_id access);
+    hdf5_id (*Dopen2)(hdf5_id location, const char *name, hdf5_id access);
+    hdf5_id (*Dcreate2)(hdf5_id location, const char *name, hdf5_id type, hdf5_id space,
                         hdf5_id link, hdf5_id create, hdf5_id access);
     hdf5_id (*Dget_space)(hdf5_id data);
     hdf5_id (*Dget_type)(hdf5_id data);
     int (*Dset_extent)(hdf5_id data, const hdf5_size *dims);
     int (*Dread)(hdf5_id data, hdf5_id type, hdf5_id mem, hdf5_id file, hdf5_id xfer,
-                 void *to);
+                 void *dst);
     int (*Dwrite)(hdf5_id data, hdf5_id type, hdf5_id mem, hdf5_id file, hdf5_id xfer,
                   const void *from);
     int (*Dvlen_reclaim)(hdf5_id type, hdf5_id space, hdf5_id xfer, void *bytes);
@@ -92,7 +92,7 @@ struct hdf5_library {
                         unsigned *value, size_t nname, char *name, unsigned *config);
     int (*Zfilter_avail)(int id);
     int (*Tis_variable_str)(hdf5_id type);
-    hdf5_id (*Gopen2)(hdf5_id at, const char *name, hdf5_id access);
+    hdf5_id (*Gopen2)(hdf5_id location, const char *name, hdf5_id access);
     int (*Gclose)(hdf5_id group);
     const hdf5_id *uint8, *int64, *real64,
         *dataset_create; /* variables of the library; valid after open() */

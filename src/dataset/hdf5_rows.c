@@ -121,7 +121,7 @@ int rows_check_filters(const struct hdf5_library *lib, const struct rows *r,
 }
 
 /* Appends a description such as "[120, 3, 32, 32] of floats". */
-void rows_describe(const struct rows *r, struct strbuf *to)
+void rows_describe(const struct rows *r, struct strbuf *dst)
 {
     const char *kind = r->kind == HDF5_INTEGER  ? "integers"
                        : r->kind == HDF5_FLOAT  ? "floats"
@@ -131,11 +131,11 @@ void rows_describe(const struct rows *r, struct strbuf *to)
                                                 : "another type";
 
     if (r->rank < 1 || r->rank > 4)
-        strbuf_addf(to, "%d dimensions", r->rank);
+        strbuf_addf(dst, "%d dimensions", r->rank);
     for (int i = 0; i < r->rank && r->rank <= 4; i++)
-        strbuf_addf(to, "%s%llu%s", i ? ", " : "[", r->dims[i],
+        strbuf_addf(dst, "%s%llu%s", i ? ", " : "[", r->dims[i],
                     i + 1 < r->rank ? "" : "]");
-    strbuf_addf(to, " of %s%s", r->bytes ? "uint8" : kind,
+    strbuf_addf(dst, " of %s%s", r->bytes ? "uint8" : kind,
                 r->files ? " of variable length" : "");
 }
 
@@ -167,7 +167,7 @@ int rows_failure(const struct hdf5_library *lib, struct strbuf *why)
 }
 
 int rows_read(const struct hdf5_library *lib, const struct rows *r, uint64_t i,
-              hdf5_id type, void *to, struct strbuf *why)
+              hdf5_id type, void *dst, struct strbuf *why)
 {
     hdf5_size start[4] = {i}, count[4] = {1, r->dims[1], r->dims[2], r->dims[3]};
     hdf5_id space = lib->Dget_space(r->id);
@@ -175,7 +175,7 @@ int rows_read(const struct hdf5_library *lib, const struct rows *r, uint64_t i,
     int rc = lib->Sselect_hyperslab(space, HDF5_SELECT_SET, start, NULL, count, NULL);
 
     if (rc >= 0)
-        rc = lib->Dread(r->id, type, memory, space, 0, to);
+        rc = lib->Dread(r->id, type, memory, space, 0, dst);
     if (rc < 0) {
         rc = rows_failure(lib, why);
         strbuf_addf(why, "%srow %llu cannot be read", why->len ? ": " : "",

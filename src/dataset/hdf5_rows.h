@@ -26,16 +26,16 @@ int rows_open(const struct hdf5_library *lib, hdf5_id file, const char *name,
               struct rows *r, struct strbuf *why);
 
 /* Appends a description such as "[120, 3, 32, 32] of floats". */
-void rows_describe(const struct rows *r, struct strbuf *to);
+void rows_describe(const struct rows *r, struct strbuf *dst);
 
 /* Returns -1 and a reason if libhdf5 lacks a filter that the rows are compressed with. */
 int rows_check_filters(const struct hdf5_library *lib, const struct rows *r,
                        const char *name, struct strbuf *why);
 
-/* Reads row i to `to`, which has room for its elements or, if r->files, is a struct
+/* Reads row i to `dst`, which has room for its elements or, if r->files, is a struct
  * hdf5_bytes. Returns a failure and a reason. */
 int rows_read(const struct hdf5_library *lib, const struct rows *r, uint64_t i,
-              hdf5_id type, void *to, struct strbuf *why);
+              hdf5_id type, void *dst, struct strbuf *why);
 
 /* Returns the failure of the last library call, from its error stack. */
 int rows_failure(const struct hdf5_library *lib, struct strbuf *why);
@@ -46,9 +46,9 @@ int rows_failure(const struct hdf5_library *lib, struct strbuf *why);
  * or one-hot rows ([n, classes] of numbers or booleans). */
 bool labels_fit(const struct rows *r, hdf5_size n);
 
-/* Sets the labels of n samples at `to`; marks samples with an invalid label as damaged.
+/* Sets the labels of n samples at `dst`; marks samples with an invalid label as damaged.
  * Returns a failure and a reason. */
 int labels_read(const struct hdf5_library *lib, const struct rows *r, struct samples *s,
-                struct sample *to, uint64_t n, struct strbuf *why);
+                struct sample *dst, uint64_t n, struct strbuf *why);
 
 #endif

@@ -71,19 +71,19 @@ bool histogram_load(struct histogram *h, const char *path, uint64_t key)
 {
     char *text = path ? file_read(path, NULL) : NULL, *head;
     struct histogram got = {.cached = true};
-    const char *at = text;
+    const char *cursor = text;
     uint64_t total;
     bool good;
 
     if (!text)
         return false;
     head = xasprintf("%s key %016" PRIx64 "\n", first_line, key);
-    good = skip_prefix(&at, head);
+    good = skip_prefix(&cursor, head);
     for (int v = 0; v < 256 && good; v++)
-        good = histogram_line(&got, v, &at);
+        good = histogram_line(&got, v, &cursor);
     /* The sum detects a truncated file, even within the last number. */
-    good = good && skip_prefix(&at, "total ") && checked_number(&at, INT64_MAX, &total) &&
-           total == (uint64_t)got.total;
+    good = good && skip_prefix(&cursor, "total ") &&
+           checked_number(&cursor, INT64_MAX, &total) && total == (uint64_t)got.total;
     if (good)
         *h = got;
     free(head);

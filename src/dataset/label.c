@@ -26,16 +26,16 @@ int dataset_label_map(const struct dataset *d, int64_t i,
     struct strbuf name = STRBUF_INIT, reason = STRBUF_INIT;
     int value = 0, rc = dataset_read_label(d, i, limits->max_bytes, bytes, &reason);
     const struct label_colors *colors = d->set ? d->set->colors : NULL;
-    int64_t at;
+    int64_t pos;
 
     if (rc == 0)
         rc = colors
                  ? label_read_colors(r, colors, bytes->data, bytes->len, limits, &reason)
                  : label_read(r, bytes->data, bytes->len, limits, &reason);
-    if (rc == 0 && (at = label_map(r, d->map, &value)) >= 0) {
+    if (rc == 0 && (pos = label_map(r, d->map, &value)) >= 0) {
         strbuf_addf(&reason,
                     "the value %d at pixel (x %lld, y %lld) is not a class: ", value,
-                    (long long)(at % r->w), (long long)(at / r->w));
+                    (long long)(pos % r->w), (long long)(pos / r->w));
         strbuf_addf(&reason, "%s has ", d->set ? d->set->name : "the data set");
         class_set_add_values(d->map, &reason);
         strbuf_addstr(&reason, "; DATA.LABEL_MAP can change or ignore values");

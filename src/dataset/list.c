@@ -24,14 +24,15 @@
 #include "image/image.h"
 
 /* Splits "image label" at the tab or, without one, at the space; returns the label. */
-static char *list_cut(const struct list_file *l, const struct line *at)
+static char *list_cut(const struct list_file *l, const struct line *line)
 {
-    const char *between = strchr(at->text, '\t') ? "\t" : " ";
-    char *end = at->text + strcspn(at->text, between), *label = end + strspn(end, " \t");
+    const char *between = strchr(line->text, '\t') ? "\t" : " ";
+    char *end = line->text + strcspn(line->text, between),
+         *label = end + strspn(end, " \t");
 
     if (!*end || label[strcspn(label, between)])
-        list_file_refuse(l->path, at, "image label");
-    while (end > at->text && strchr(" \t", end[-1]))
+        list_file_refuse(l->path, line, "image label");
+    while (end > line->text && strchr(" \t", end[-1]))
         end--;
     *end = '\0';
     return label;
@@ -74,15 +75,16 @@ static void list_check_names(const struct pairs *p)
         free(s);
     }
     for (int64_t i = 0; i < p->base.n; i++) {
-        const struct pair *at = &p->pair[i], *other;
-        char *image = usual_stem(at->image, NULL), *label = usual_stem(at->label, NULL);
+        const struct pair *pair = &p->pair[i], *other;
+        char *image = usual_stem(pair->image, NULL),
+             *label = usual_stem(pair->label, NULL);
         bool equal = strcmp(image, label) == 0;
 
         other = equal ? NULL : strmap_get(&labels, image);
         if (other)
             die("%s/%s:%d: '%s' is paired with '%s', but its label map by name, '%s', is "
                 "on line %d: the lines may be shifted",
-                p->root, p->label_list, at->label_line, at->label, at->image,
+                p->root, p->label_list, pair->label_line, pair->label, pair->image,
                 other->label, other->label_line);
         same += equal;
         free(image);

@@ -94,12 +94,12 @@ static void class_list_read_text(struct class_list *l, const char *root, const c
     if (!list_file_read(&file, root, name))
         die("cannot read '%s': %s", l->path, file_strerror(errno));
     for (int i = 0; i < file.n; i++) {
-        struct line *at = &file.line[i];
-        const char *label = class_list_cut(at->text);
-        struct class_list_row row = {at->text, label, 0, at->number};
+        struct line *line = &file.line[i];
+        const char *label = class_list_cut(line->text);
+        struct class_list_row row = {line->text, label, 0, line->number};
 
         if (!label)
-            list_file_refuse(l->path, at, "image class");
+            list_file_refuse(l->path, line, "image class");
         if (is_number(label, &row.label))
             row.name = NULL;
         class_list_add(l, row);
@@ -127,27 +127,27 @@ static void class_list_add_json(struct class_list *l, const json_t *item)
 /* Parses one element at a time: 14 million of them as a tree would take gigabytes. */
 static void class_list_read_json(struct class_list *l)
 {
-    size_t len = 0, at;
+    size_t len = 0, pos;
     char *text = file_read(l->path, &len);
 
     if (!text)
         die("cannot read '%s': %s", l->path, file_strerror(errno));
-    at = strspn(text, " \t\r\n") + 1;
+    pos = strspn(text, " \t\r\n") + 1;
     for (;;) {
         json_error_t e;
         json_t *item;
 
-        at += strspn(text + at, " \t\r\n,");
-        if (at >= len || text[at] == ']')
+        pos += strspn(text + pos, " \t\r\n,");
+        if (pos >= len || text[pos] == ']')
             break;
-        item = json_loadb(text + at, len - at, JSON_DISABLE_EOF_CHECK, &e);
+        item = json_loadb(text + pos, len - pos, JSON_DISABLE_EOF_CHECK, &e);
         if (!item)
             die("%s: element %lld: %s", l->path, (long long)l->n + 1, e.text);
         class_list_add_json(l, item);
         json_decref(item);
-        at += (size_t)e.position;
+        pos += (size_t)e.position;
     }
-    if (at >= len)
+    if (pos >= len)
         die("%s: truncated after element %lld", l->path, (long long)l->n);
     free(text);
 }

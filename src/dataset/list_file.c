@@ -45,11 +45,11 @@ void list_file_release(struct list_file *l)
     free(l->line);
 }
 
-void list_file_refuse(const char *path, const struct line *at, const char *expected)
+void list_file_refuse(const char *path, const struct line *line, const char *expected)
 {
-    if (strpbrk(at->text, ",;"))
+    if (strpbrk(line->text, ",;"))
         die("%s:%d: this looks like CSV: '%s'; expected '%s' separated by a space or tab "
             "(for .csv tables use --dataset csv)",
-            path, at->number, at->text, expected);
-    die("%s:%d: expected '%s', not '%s'", path, at->number, expected, at->text);
+            path, line->number, line->text, expected);
+    die("%s:%d: expected '%s', not '%s'", path, line->number, expected, line->text);
 }

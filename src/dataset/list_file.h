@@ -23,9 +23,9 @@ struct list_file {
 bool list_file_read(struct list_file *l, const char *root, const char *name);
 void list_file_release(struct list_file *l);
 
-/* Ends the program: line `at` of `path` is not `expected`. The message mentions CSV if
+/* Ends the program: line `line` of `path` is not `expected`. The message mentions CSV if
  * the line looks like it. */
-_Noreturn void list_file_refuse(const char *path, const struct line *at,
+_Noreturn void list_file_refuse(const char *path, const struct line *line,
                                 const char *expected);
 
 #endif

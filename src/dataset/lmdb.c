@@ -130,13 +130,13 @@ static int32_t lmdb_number(const MDB_val *value)
 
 /* Sets the label from a number or a name, or to SAMPLE_NO_LABEL if it is neither (a label
  * map). */
-static void lmdb_label(struct samples *s, struct sample *to, const MDB_val *value)
+static void lmdb_label(struct samples *s, struct sample *dst, const MDB_val *value)
 {
-    to->label = lmdb_number(value);
-    if (to->label < 0 && !s->label_maps)
-        class_of_text(s, to, value->mv_data, value->mv_size, "its label");
-    if (to->label == SAMPLE_DAMAGED)
-        to->label = SAMPLE_NO_LABEL;
+    dst->label = lmdb_number(value);
+    if (dst->label < 0 && !s->label_maps)
+        class_of_text(s, dst, value->mv_data, value->mv_size, "its label");
+    if (dst->label == SAMPLE_DAMAGED)
+        dst->label = SAMPLE_NO_LABEL;
 }
 
 static void lmdb_key(char key[32], const char *kind, uint64_t i)
@@ -151,23 +151,23 @@ static int lmdb_add(const struct lmdb *f, MDB_txn *txn, struct samples *s, uint6
 {
     MDB_val value;
     char key[32];
-    struct sample *to;
+    struct sample *dst;
     int rc;
 
     lmdb_key(key, "image", i);
-    to = samples_add(s, key);
-    to->image.offset = to->label_map.offset = i;
-    to->label = SAMPLE_DAMAGED;
+    dst = samples_add(s, key);
+    dst->image.offset = dst->label_map.offset = i;
+    dst->label = SAMPLE_DAMAGED;
     rc = lmdb_get(f, txn, key, &value, why);
     if (rc == 0) {
-        to->image.len = value.mv_size;
-        to->label = -1;
+        dst->image.len = value.mv_size;
+        dst->label = -1;
         lmdb_key(key, "label", i);
-        rc = to->image.len ? lmdb_get(f, txn, key, &value, why) : 0;
+        rc = dst->image.len ? lmdb_get(f, txn, key, &value, why) : 0;
     }
-    if (rc == 0 && to->image.len) {
-        to->label_map.len = value.mv_size;
-        lmdb_label(s, to, &value);
+    if (rc == 0 && dst->image.len) {
+        dst->label_map.len = value.mv_size;
+        lmdb_label(s, dst, &value);
     }
     if (rc == FAILURE_MACHINE)
         return rc;
@@ -219,7 +219,7 @@ static int lmdb_list_numbered(const struct lmdb *f, MDB_txn *txn, const MDB_val 
 static int lmdb_add_key(struct samples *s, const MDB_val *key, const MDB_val *value,
                         struct strbuf *why)
 {
-    struct sample *to;
+    struct sample *dst;
     char name[512]; /* keys have at most 511 bytes */
     int32_t label;
 
@@ -231,10 +231,10 @@ static int lmdb_add_key(struct samples *s, const MDB_val *key, const MDB_val *va
     name[key->mv_size] = '\0';
     if (strncmp(name, "__", 2) == 0)
         return 0;
-    to = samples_add(s, name);
-    to->image.len = value->mv_size;
-    to->image.sum = lmdb_value_form(value->mv_data, value->mv_size, &label);
-    to->label = to->image.sum == LMDB_UNKNOWN ? SAMPLE_DAMAGED : label;
+    dst = samples_add(s, name);
+    dst->image.len = value->mv_size;
+    dst->image.sum = lmdb_value_form(value->mv_data, value->mv_size, &label);
+    dst->label = dst->image.sum == LMDB_UNKNOWN ? SAMPLE_DAMAGED : label;
     return 0;
 }
 
@@ -326,20 +326,20 @@ static int lmdb_read_value(const MDB_val *value, enum lmdb_form form, int64_t li
     return 0;
 }
 
-static int lmdb_read(void *file, const struct sample *at, bool label_map, int64_t limit,
-                     struct dataset_bytes *out, struct strbuf *why)
+static int lmdb_read(void *file, const struct sample *sample, bool label_map,
+                     int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
     const struct lmdb *f = file;
     MDB_txn *txn;
     MDB_val value;
     char key[32];
-    enum lmdb_form form = label_map ? LMDB_NUMBERED : (enum lmdb_form)at->image.sum;
+    enum lmdb_form form = label_map ? LMDB_NUMBERED : (enum lmdb_form)sample->image.sum;
     int rc = lmdb_begin(f, &txn, why);
 
     if (rc < 0)
         return rc;
-    lmdb_key(key, label_map ? "label" : "image", at->image.offset);
-    rc = lmdb_get(f, txn, form == LMDB_NUMBERED ? key : at->name, &value, why);
+    lmdb_key(key, label_map ? "label" : "image", sample->image.offset);
+    rc = lmdb_get(f, txn, form == LMDB_NUMBERED ? key : sample->name, &value, why);
     if (rc == 0)
         rc = lmdb_read_value(&value, form, limit, out, why);
     f->lib->txn_abort(txn);

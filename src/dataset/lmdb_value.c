@@ -52,17 +52,17 @@ enum lmdb_form lmdb_value_form(const void *data, size_t len, int32_t *label)
 static void write_pixels(const Trainc__Datum *d, struct dataset_bytes *out)
 {
     size_t n = (size_t)d->width * (size_t)d->height, channels = (size_t)d->channels;
-    uint8_t *to;
+    uint8_t *dst;
     int head;
 
     dataset_bytes_reserve(out, d->data.len + 40);
     head = snprintf((char *)out->data, 40, "P%d %d %d 255\n", channels == 3 ? 6 : 5,
                     d->width, d->height);
     out->len = (size_t)head + d->data.len;
-    to = out->data + head;
+    dst = out->data + head;
     for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < channels; c++)
-            to[i * channels + c] = d->data.data[(channels - 1 - c) * n + i];
+            dst[i * channels + c] = d->data.data[(channels - 1 - c) * n + i];
 }
 
 int lmdb_value_image(const void *data, size_t len, int64_t limit,

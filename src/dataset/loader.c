@@ -49,16 +49,17 @@ static bool loader_claim_samples(struct loader *l, struct ticket *t)
     return true;
 }
 
-/* Loads the sample at index `at` of the slot's batch. */
-static void loader_load(struct loader *l, struct loader_worker *w, struct slot *s, int at)
+/* Loads the sample at index `pos` of the slot's batch. */
+static void loader_load(struct loader *l, struct loader_worker *w, struct slot *s,
+                        int pos)
 {
-    struct loader_event seen = {.worker = w->number, .index = at, .stages = &w->log};
+    struct loader_event seen = {.worker = w->number, .index = pos, .stages = &w->log};
     const struct image_decoder *d = w->transformer.decoder;
     bool machine = false;
     char *reason;
 
     seen.from = w->observed ? clock_now() : 0;
-    reason = loader_fill(l, w, &s->batch, at, &seen.sample, &machine);
+    reason = loader_fill(l, w, &s->batch, pos, &seen.sample, &machine);
     if (w->observed) {
         seen.to = clock_now();
         seen.epoch = s->batch.epoch;
@@ -69,10 +70,10 @@ static void loader_load(struct loader *l, struct loader_worker *w, struct slot *
         return;
     pthread_mutex_lock(&l->lock);
     if (reason)
-        slot_add_fault(s, at, seen.sample, reason,
+        slot_add_fault(s, pos, seen.sample, reason,
                        machine ? FAULT_MACHINE : FAULT_DAMAGED);
-    if (image_decoder_warning(d) && s->batch.sample[at] >= 0)
-        slot_add_fault(s, at, s->batch.sample[at], xstrdup(image_decoder_warning(d)),
+    if (image_decoder_warning(d) && s->batch.sample[pos] >= 0)
+        slot_add_fault(s, pos, s->batch.sample[pos], xstrdup(image_decoder_warning(d)),
                        FAULT_WARNED);
     pthread_mutex_unlock(&l->lock);
 }
@@ -85,8 +86,8 @@ static void loader_run_ticket(struct loader *l, struct loader_worker *w,
     struct slot *s = t->slot;
 
     pthread_mutex_unlock(&l->lock);
-    for (int at = t->from; at < t->to && !atomic_load(&l->hurry); at++)
-        loader_load(l, w, s, at);
+    for (int pos = t->from; pos < t->to && !atomic_load(&l->hurry); pos++)
+        loader_load(l, w, s, pos);
     pthread_mutex_lock(&l->lock);
     stage_times_add(&l->stats.stages, &w->times, 1);
     w->times = (struct stage_times){0};

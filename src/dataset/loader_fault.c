@@ -13,14 +13,14 @@ void slot_clear_faults(struct slot *s)
     s->nfault = 0;
 }
 
-void slot_add_fault(struct slot *s, int at, int64_t sample, char *reason,
+void slot_add_fault(struct slot *s, int pos, int64_t sample, char *reason,
                     enum slot_cause cause)
 {
     struct slot_fault *f;
 
     GROW(s->fault, s->nfault, s->fault_cap);
     f = &s->fault[s->nfault++];
-    f->index = at;
+    f->index = pos;
     f->sample = sample;
     f->reason = reason;
     f->cause = cause;

@@ -43,49 +43,51 @@ static uint64_t loader_augmented(uint64_t epoch, const struct sampler *order,
            (uint64_t)sampler_copy(order, position);
 }
 
-/* Returns the position in the epoch of this process's sample number `own`, at index `at`
+/* Returns the position in the epoch of this process's sample number `own`, at index `pos`
  * of its batch. */
-static int64_t loader_position(const struct loader *l, int64_t own, int at)
+static int64_t loader_position(const struct loader *l, int64_t own, int pos)
 {
-    bool other = l->o.half && at >= l->o.half;
+    bool other = l->o.half && pos >= l->o.half;
 
     if (l->o.part)
         return own;
     return own * l->o.world + (other ? l->o.world - 1 - l->o.rank : l->o.rank);
 }
 
-/* Sets the targets at index `at`: those of a sample, or unknown ones for -1. */
-static void loader_targets(const struct loader *l, const struct batch *b, int at,
+/* Sets the targets at index `pos`: those of a sample, or unknown ones for -1. */
+static void loader_targets(const struct loader *l, const struct batch *b, int pos,
                            int64_t sample)
 {
     size_t n = dataset_target_size(l->source.data);
 
     if (b->target && sample < 0)
-        memset(b->target + (size_t)at * n, TARGET_UNKNOWN, n);
+        memset(b->target + (size_t)pos * n, TARGET_UNKNOWN, n);
     else if (b->target)
-        dataset_targets(l->source.data, sample, b->target + (size_t)at * n);
+        dataset_targets(l->source.data, sample, b->target + (size_t)pos * n);
 }
 
-char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, int at,
+char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, int pos,
                   int64_t *sample, bool *machine)
 {
     struct sampler order = loader_order(l, b->epoch);
     int64_t positions = sampler_len(&order);
     int tries = l->o.replace ? REPLACEMENTS : 0;
-    int64_t own = b->number * l->o.batch + at;
-    int64_t position = loader_position(l, own, at);
+    int64_t own = b->number * l->o.batch + pos;
+    int64_t position = loader_position(l, own, pos);
     size_t size = loader_sample_size(l), label_map_size = loader_label_map_size(l);
-    uint8_t *pixel = b->pixel + (size_t)at * size;
-    uint8_t *label_map = b->label_map ? b->label_map + (size_t)at * label_map_size : NULL;
+    uint8_t *pixel = b->pixel + (size_t)pos * size;
+    uint8_t *label_map =
+        b->label_map ? b->label_map + (size_t)pos * label_map_size : NULL;
     struct strbuf why = STRBUF_INIT, others = STRBUF_INIT;
 
-    b->label[at] = -1;
-    loader_targets(l, b, at, -1);
-    b->key[at] = (struct augment_key){.sample = -1};
-    w->transformer.job = b->job ? &b->job[at] : NULL;
+    b->label[pos] = -1;
+    loader_targets(l, b, pos, -1);
+    b->key[pos] = (struct augment_key){.sample = -1};
+    w->transformer.job = b->job ? &b->job[pos] : NULL;
     if (b->job)
-        b->job[at] = (struct resize_job){0};
-    b->sample[at] = *sample = position < positions ? sampler_index(&order, position) : -1;
+        b->job[pos] = (struct resize_job){0};
+    b->sample[pos] = *sample =
+        position < positions ? sampler_index(&order, position) : -1;
     for (int k = 0; *sample >= 0 && k <= tries && k < positions; k++) {
         int64_t other = (position + k) % positions, i = sampler_index(&order, other);
 
@@ -100,10 +102,10 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
         }
         if (rc)
             continue;
-        b->sample[at] = i;
-        b->label[at] = dataset_label(l->source.data, i);
-        loader_targets(l, b, at, i);
-        b->key[at] =
+        b->sample[pos] = i;
+        b->label[pos] = dataset_label(l->source.data, i);
+        loader_targets(l, b, pos, i);
+        b->key[pos] =
             (struct augment_key){l->o.seed, loader_augmented(b->epoch, &order, other), i};
         strbuf_release(&others);
         if (k)
@@ -113,7 +115,7 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
     }
     memset(pixel, 0, size);
     if (b->job)
-        b->job[at] = (struct resize_job){0};
+        b->job[pos] = (struct resize_job){0};
     if (label_map)
         memset(label_map, LABEL_IGNORE, label_map_size);
     strbuf_release(&others); /* they are reported at their own index */

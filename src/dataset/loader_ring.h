@@ -63,14 +63,14 @@ size_t loader_label_map_size(const struct loader *l);
 /* Loads one sample of a batch. Returns the reason if the file of its *sample is damaged
  * or if a file could not be read; the latter sets *machine, and *sample to that file's.
  * The decoder of w->transformer holds the warning of the image used. */
-char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, int at,
+char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, int pos,
                   int64_t *sample, bool *machine);
 
 /* Main function of a worker; arg: the loader. */
 void *loader_thread(void *arg);
 
 /* Takes ownership of the reason. */
-void slot_add_fault(struct slot *s, int at, int64_t sample, char *reason,
+void slot_add_fault(struct slot *s, int pos, int64_t sample, char *reason,
                     enum slot_cause cause);
 void slot_clear_faults(struct slot *s);
 

@@ -33,24 +33,24 @@ static void hint(struct samples *s, const char *name, const json_t *value)
     strbuf_release(&has);
 }
 
-static void list_label(struct sample *to, const json_t *list)
+static void list_label(struct sample *dst, const json_t *list)
 {
     size_t n = json_array_size(list);
     double *v = xcalloc(n + 1, sizeof(*v));
     bool numbers = true;
 
     for (size_t i = 0; i < n; i++) {
-        const json_t *at = json_array_get(list, i);
+        const json_t *ptr = json_array_get(list, i);
 
-        numbers = numbers && json_is_number(at);
-        v[i] = json_number_value(at);
+        numbers = numbers && json_is_number(ptr);
+        v[i] = json_number_value(ptr);
     }
     if (numbers)
-        to->label = n == 1 ? class_of_number(v[0]) : class_of_one_hot(v, n);
+        dst->label = n == 1 ? class_of_number(v[0]) : class_of_one_hot(v, n);
     free(v);
 }
 
-void member_json_label(struct samples *s, struct sample *to, const char *name,
+void member_json_label(struct samples *s, struct sample *dst, const char *name,
                        const struct dataset_bytes *b)
 {
     json_error_t e;
@@ -58,20 +58,20 @@ void member_json_label(struct samples *s, struct sample *to, const char *name,
     const json_t *value = all;
 
     if (!all) {
-        samples_damage(s, to, "%s is no JSON: %s", path_basename(name), e.text);
+        samples_damage(s, dst, "%s is no JSON: %s", path_basename(name), e.text);
         return;
     }
     for (int k = 0; json_is_object(value) && k < KEYS; k++)
         if (json_object_get(value, keys[k]))
             value = json_object_get(value, keys[k]);
     if (json_is_number(value))
-        to->label = class_of_number(json_number_value(value));
+        dst->label = class_of_number(json_number_value(value));
     else if (json_is_array(value))
-        list_label(to, value);
+        list_label(dst, value);
     else if (json_is_string(value))
-        class_of_text(s, to, json_string_value(value), json_string_length(value),
+        class_of_text(s, dst, json_string_value(value), json_string_length(value),
                       path_basename(name));
-    if (to->label == SAMPLE_NO_LABEL)
+    if (dst->label == SAMPLE_NO_LABEL)
         hint(s, name, all);
     json_decref(all);
 }

@@ -9,7 +9,7 @@
 
 /* Sets the label. Invalid JSON marks the sample as damaged. JSON without a class leaves
  * it unlabeled; s->hint then describes the fields of the first such member. */
-void member_json_label(struct samples *s, struct sample *to, const char *name,
+void member_json_label(struct samples *s, struct sample *dst, const char *name,
                        const struct dataset_bytes *b);
 
 #endif

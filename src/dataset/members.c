@@ -17,21 +17,21 @@
 
 enum { CLASS_BYTES = 4096, JSON_BYTES = 1 << 20 };
 
-static void cls_label(struct samples *s, struct sample *to, const char *name,
+static void cls_label(struct samples *s, struct sample *dst, const char *name,
                       const struct dataset_bytes *b)
 {
-    class_of_text(s, to, b->data, b->len, path_basename(name));
+    class_of_text(s, dst, b->data, b->len, path_basename(name));
 }
 
 /* A text may be a caption: only a number is certainly a class. */
-static void txt_label(struct samples *s, struct sample *to, const char *name,
+static void txt_label(struct samples *s, struct sample *dst, const char *name,
                       const struct dataset_bytes *b)
 {
-    class_of_text(s, to, b->data, b->len, path_basename(name));
-    if (to->label == SAMPLE_TEXT)
-        to->label = SAMPLE_REMARK;
-    else if (to->label == SAMPLE_DAMAGED)
-        to->label = SAMPLE_NO_LABEL;
+    class_of_text(s, dst, b->data, b->len, path_basename(name));
+    if (dst->label == SAMPLE_TEXT)
+        dst->label = SAMPLE_REMARK;
+    else if (dst->label == SAMPLE_DAMAGED)
+        dst->label = SAMPLE_NO_LABEL;
 }
 
 /* Members that belong to an image; of several with a class, the first in this table is
@@ -39,7 +39,7 @@ static void txt_label(struct samples *s, struct sample *to, const char *name,
 static const struct member_kind {
     const char *ending;
     int64_t limit;
-    void (*label)(struct samples *s, struct sample *to, const char *name,
+    void (*label)(struct samples *s, struct sample *sample, const char *name,
                   const struct dataset_bytes *b); /* NULL for label maps */
 } kinds[] = {{".cls", CLASS_BYTES, cls_label},
              {".json", JSON_BYTES, member_json_label},
@@ -104,11 +104,11 @@ static struct member_image *image_of(struct members *m, const struct member_othe
 {
     size_t n = strlen(o->name) - strlen(o->kind->ending);
     char *stem = xstrndup(o->name, n);
-    uintptr_t at = (uintptr_t)strmap_get(&m->stems, stem);
+    uintptr_t pos = (uintptr_t)strmap_get(&m->stems, stem);
 
-    *whole_run = !at && strcmp(stem, m->key) == 0 && m->nimage;
+    *whole_run = !pos && strcmp(stem, m->key) == 0 && m->nimage;
     free(stem);
-    return at ? &m->image[at - 1] : *whole_run ? &m->image[0] : NULL;
+    return pos ? &m->image[pos - 1] : *whole_run ? &m->image[0] : NULL;
 }
 
 /* Assigns members to their images. Returns true if the run is a single sample. */
@@ -119,38 +119,38 @@ static bool members_join(struct members *m)
     for (int i = 0; i < m->nother; i++) {
         struct member_other *o = &m->other[i];
         bool whole_run;
-        struct member_image *to = image_of(m, o, &whole_run);
+        struct member_image *dst = image_of(m, o, &whole_run);
 
-        if (!to)
+        if (!dst)
             leave_out(m, LEFT_UNPAIRED, o->name);
         else if (!o->kind->label)
-            to->label_map = o->part;
-        else if (!to->label || o->kind < to->label->kind)
-            to->label = o;
+            dst->label_map = o->part;
+        else if (!dst->label || o->kind < dst->label->kind)
+            dst->label = o;
         one = one || (whole_run && is_used(m, o->kind));
     }
     return one;
 }
 
 /* Reads the class of an image. Returns a failure only if the machine fails. */
-static int read_label(struct members *m, struct sample *to, const struct member_other *o,
+static int read_label(struct members *m, struct sample *dst, const struct member_other *o,
                       struct strbuf *why)
 {
     struct dataset_bytes bytes = {0};
     int rc = 0;
 
     if (o->part.len > (uint64_t)o->kind->limit)
-        samples_damage(m->samples, to, "%s has %" PRIu64 " bytes, no class",
+        samples_damage(m->samples, dst, "%s has %" PRIu64 " bytes, no class",
                        path_basename(o->name), o->part.len);
     else
         rc = m->read(m->file, &o->part, o->kind->limit, &bytes, why);
-    if (rc == 0 && to->label != SAMPLE_DAMAGED)
-        o->kind->label(m->samples, to, o->name, &bytes);
+    if (rc == 0 && dst->label != SAMPLE_DAMAGED)
+        o->kind->label(m->samples, dst, o->name, &bytes);
     dataset_bytes_release(&bytes);
     if (rc == FAILURE_MACHINE)
         return rc;
     if (rc < 0)
-        samples_damage(m->samples, to, "%s: %s", path_basename(o->name), why->buf);
+        samples_damage(m->samples, dst, "%s: %s", path_basename(o->name), why->buf);
     strbuf_reset(why);
     return 0;
 }
@@ -158,14 +158,14 @@ static int read_label(struct members *m, struct sample *to, const struct member_
 static int members_emit(struct members *m, int i, struct strbuf *why)
 {
     const struct member_image *from = &m->image[i];
-    struct sample *to = samples_add(m->samples, from->name);
+    struct sample *dst = samples_add(m->samples, from->name);
 
-    to->image = from->part;
-    to->label_map = from->label_map;
+    dst->image = from->part;
+    dst->label_map = from->label_map;
     if (i == 0 && m->damaged)
-        to->label = SAMPLE_DAMAGED;
+        dst->label = SAMPLE_DAMAGED;
     else if (from->label && !m->samples->label_maps)
-        return read_label(m, to, from->label, why);
+        return read_label(m, dst, from->label, why);
     return 0;
 }
 

@@ -111,9 +111,9 @@ struct idx {
     uint8_t *value;
 };
 
-static void gz_get(gzFile file, const char *path, void *to, size_t len)
+static void gz_get(gzFile file, const char *path, void *dst, size_t len)
 {
-    uint8_t *p = to;
+    uint8_t *p = dst;
 
     while (len > 0) {
         unsigned part = len > 1 << 24 ? 1 << 24 : (unsigned)len;

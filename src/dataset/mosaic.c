@@ -30,11 +30,11 @@ bool mosaic_draw(struct mosaic *m, const struct augment_key *k, double probabili
     return true;
 }
 
-static void copy(const uint8_t *from, uint8_t *to, size_t row, size_t first, size_t n,
+static void copy(const uint8_t *src, uint8_t *dst, size_t row, size_t first, size_t n,
                  int rows)
 {
     for (int y = 0; y < rows; y++)
-        memcpy(to + (size_t)y * row + first, from + (size_t)y * row + first, n);
+        memcpy(dst + (size_t)y * row + first, src + (size_t)y * row + first, n);
 }
 
 void mosaic_copy(const struct mosaic *m, int quarter, const struct transform *t,

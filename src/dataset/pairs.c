@@ -183,13 +183,13 @@ struct pairs *pairs_new(const struct dataset_source *s, const char *name)
 
 void pairs_add(struct pairs *p, const struct pair *pair)
 {
-    struct pair *to;
+    struct pair *dst;
 
     GROW(p->pair, p->base.n, p->cap);
-    to = &p->pair[p->base.n++];
-    *to = *pair;
-    to->image = arena_strdup(&p->mem, pair->image);
-    to->label = arena_strdup(&p->mem, pair->label);
+    dst = &p->pair[p->base.n++];
+    *dst = *pair;
+    dst->image = arena_strdup(&p->mem, pair->image);
+    dst->label = arena_strdup(&p->mem, pair->label);
 }
 
 void pairs_check_files(const struct pairs *p)
@@ -199,10 +199,10 @@ void pairs_check_files(const struct pairs *p)
     int64_t n = 0;
 
     for (int64_t i = 0; i < p->base.n; i++) {
-        const struct pair *at = &p->pair[i];
+        const struct pair *pair = &p->pair[i];
 
         for (int side = 0; side < 2; side++) {
-            const char *path = side ? at->label : at->image;
+            const char *path = side ? pair->label : pair->image;
 
             if (faccessat(p->fd, path, R_OK, 0) == 0)
                 continue;
@@ -210,7 +210,7 @@ void pairs_check_files(const struct pairs *p)
                 missing = path;
                 err = errno;
                 list = side ? p->label_list : p->image_list;
-                line = side ? at->label_line : at->line;
+                line = side ? pair->label_line : pair->line;
             }
         }
     }

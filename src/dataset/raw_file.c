@@ -43,10 +43,10 @@ void raw_file_close(void *file)
     free(f);
 }
 
-int raw_file_get(const struct raw_file *f, uint64_t offset, void *to, size_t len,
+int raw_file_get(const struct raw_file *f, uint64_t offset, void *dst, size_t len,
                  struct strbuf *why)
 {
-    uint8_t *p = to;
+    uint8_t *p = dst;
 
     if (!checked_within(offset, len, f->size)) {
         strbuf_addf(why,

@@ -30,7 +30,7 @@ int raw_file_check(const struct raw_file *f, const struct raw_head *h,
                    struct strbuf *why);
 
 /* Reads exactly `len` bytes at `offset`. Returns a failure of base/failure.h and a reason. */
-int raw_file_get(const struct raw_file *f, uint64_t offset, void *to, size_t len,
+int raw_file_get(const struct raw_file *f, uint64_t offset, void *dst, size_t len,
                  struct strbuf *why);
 
 /* The same, into `out`; fails if `len` exceeds `limit`. */

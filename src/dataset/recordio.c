@@ -77,37 +77,37 @@ struct record_part {
     uint64_t at, len, next; /* offset and length of the data; offset of the next part */
 };
 
-static int part_head(const struct raw_file *f, uint64_t at, struct record_part *p,
+static int part_head(const struct raw_file *f, uint64_t pos, struct record_part *p,
                      struct strbuf *why)
 {
     uint32_t word[2];
-    int rc = raw_file_get(f, at, word, sizeof(word), why);
+    int rc = raw_file_get(f, pos, word, sizeof(word), why);
 
     if (rc < 0)
         return rc;
     if (word[0] != RECORD_MAGIC) {
-        strbuf_addf(why, "no record at byte %llu", (unsigned long long)at);
+        strbuf_addf(why, "no record at byte %llu", (unsigned long long)pos);
         return -1;
     }
     p->kind = (enum record_kind)(word[1] >> RECORD_LENGTH_BITS);
     p->len = word[1] & ((1u << RECORD_LENGTH_BITS) - 1);
-    p->at = at + sizeof(word);
+    p->at = pos + sizeof(word);
     p->next = p->at + (p->len + 3) / 4 * 4;
     return 0;
 }
 
-/* Returns the length of the record at byte `at` and the offset of the next one. On
+/* Returns the length of the record at byte `pos` and the offset of the next one. On
  * failure returns -1 and a reason; *next is then the offset of the damage. */
-static int record_length(const struct raw_file *f, uint64_t at, uint64_t *len,
+static int record_length(const struct raw_file *f, uint64_t pos, uint64_t *len,
                          uint64_t *next, struct strbuf *why)
 {
     struct record_part p;
     int rc;
 
     *len = 0;
-    *next = at;
+    *next = pos;
     do {
-        bool first = *next == at;
+        bool first = *next == pos;
 
         rc = part_head(f, *next, &p, why);
         if (rc < 0)
@@ -126,14 +126,14 @@ static int record_length(const struct raw_file *f, uint64_t at, uint64_t *len,
 
 /* Reads a whole record and reinserts the magic between its parts, which the writer
  * omits. */
-static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
+static int record_read(const struct raw_file *f, uint64_t pos, int64_t limit,
                        struct dataset_bytes *out, struct strbuf *why)
 {
     static const uint32_t magic = RECORD_MAGIC;
     uint64_t len, end;
     size_t gap;
     struct record_part p;
-    int rc = record_length(f, at, &len, &end, why);
+    int rc = record_length(f, pos, &len, &end, why);
 
     if (rc < 0)
         return rc;
@@ -143,11 +143,11 @@ static int record_read(const struct raw_file *f, uint64_t at, int64_t limit,
         return -1;
     }
     if (len > f->size)
-        return raw_file_get(f, at, NULL, (size_t)len, why);
+        return raw_file_get(f, pos, NULL, (size_t)len, why);
     dataset_bytes_reserve(out, (size_t)len);
     out->len = 0;
-    for (; at < end; at = p.next) {
-        rc = part_head(f, at, &p, why);
+    for (; pos < end; pos = p.next) {
+        rc = part_head(f, pos, &p, why);
         if (rc < 0)
             return rc;
         gap = p.kind == RECORD_MIDDLE || p.kind == RECORD_LAST ? sizeof(magic) : 0;
@@ -174,16 +174,16 @@ static int64_t head_length(const struct record_head *h, uint64_t len)
     return n <= len ? (int64_t)n : -1;
 }
 
-/* Reads the head of the record at byte `at` of `len` bytes, and its first label. *before:
+/* Reads the head of the record at byte `pos` of `len` bytes, and its first label. *before:
  * bytes before the image, < 0 if the record is too short. */
-static int read_head(const struct raw_file *f, uint64_t at, uint64_t len,
+static int read_head(const struct raw_file *f, uint64_t pos, uint64_t len,
                      struct record_head *h, int64_t *before, struct strbuf *why)
 {
-    int rc = raw_file_get(f, at + 8, h, sizeof(*h), why);
+    int rc = raw_file_get(f, pos + 8, h, sizeof(*h), why);
 
     *before = rc == 0 ? head_length(h, len) : -1;
     if (*before >= 0 && h->flag)
-        rc = raw_file_get(f, at + 8 + sizeof(*h), &h->label, sizeof(h->label), why);
+        rc = raw_file_get(f, pos + 8 + sizeof(*h), &h->label, sizeof(h->label), why);
     return rc;
 }
 
@@ -194,35 +194,35 @@ static int32_t class_of(float label)
                                                                         : -1;
 }
 
-/* Adds the sample whose record is at byte `at`, as SAMPLE_DAMAGED if it is damaged. A
+/* Adds the sample whose record is at byte `pos`, as SAMPLE_DAMAGED if it is damaged. A
  * record without data after its labels is not a sample (face data sets store identities
  * so). Returns FAILURE_DATA if the next record cannot be located. Returns FAILURE_MACHINE
  * and a reason, without adding a sample, if the file cannot be read now. */
-static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
+static int add_record(const struct raw_file *f, struct samples *s, uint64_t pos,
                       uint64_t *next, struct strbuf *why)
 {
     struct record_head h = {0};
     uint64_t len;
     char name[48];
-    struct sample *to;
+    struct sample *dst;
     int64_t before = -1;
-    int rc = record_length(f, at, &len, next, why);
-    int head = rc < 0 ? rc : read_head(f, at, len, &h, &before, why);
+    int rc = record_length(f, pos, &len, next, why);
+    int head = rc < 0 ? rc : read_head(f, pos, len, &h, &before, why);
 
     if (head == FAILURE_MACHINE)
         return head;
     strbuf_reset(why);
-    snprintf(name, sizeof(name), "byte %llu", (unsigned long long)at);
+    snprintf(name, sizeof(name), "byte %llu", (unsigned long long)pos);
     if (head == 0 && before == (int64_t)len) {
         left_out_add(&s->left, LEFT_NO_IMAGE, &s->mem, name);
         return rc;
     }
-    to = samples_add(s, name);
-    to->image.offset = at;
-    to->label = SAMPLE_DAMAGED;
+    dst = samples_add(s, name);
+    dst->image.offset = pos;
+    dst->label = SAMPLE_DAMAGED;
     if (head == 0 && before > 0) {
-        to->image.len = len - (uint64_t)before;
-        to->label = class_of(h.label);
+        dst->image.len = len - (uint64_t)before;
+        dst->label = class_of(h.label);
     }
     return rc;
 }
@@ -232,16 +232,16 @@ static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
 static int scan_records(const struct raw_file *f, struct samples *s, bool *lost,
                         struct strbuf *why)
 {
-    uint64_t at = 0;
+    uint64_t pos = 0;
     int rc = 0;
 
-    while (rc == 0 && at < f->size)
-        rc = add_record(f, s, at, &at, why);
+    while (rc == 0 && pos < f->size)
+        rc = add_record(f, s, pos, &pos, why);
     if (rc != FAILURE_DATA)
         return rc;
     *lost = true;
     log_warning("'%s': damaged record at byte %llu: ignoring the rest of the file",
-                f->path, (unsigned long long)at);
+                f->path, (unsigned long long)pos);
     return 0;
 }
 
@@ -263,15 +263,15 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
 {
     for (const char *p = f->index; *p;) {
         const char *end = p;
-        uint64_t unused, at;
+        uint64_t unused, pos;
 
-        if (!index_number(&end, &unused) || *end++ != '\t' || !index_number(&end, &at) ||
+        if (!index_number(&end, &unused) || *end++ != '\t' || !index_number(&end, &pos) ||
             (*end && *end != '\r' && *end != '\n')) {
             strbuf_addf(why, "its index has a line other than 'key<tab>offset': '%.*s'",
                         (int)strcspn(p, "\r\n"), p);
             return -1;
         }
-        if (add_record(f->images, s, at, &unused, why) == FAILURE_MACHINE)
+        if (add_record(f->images, s, pos, &unused, why) == FAILURE_MACHINE)
             return FAILURE_MACHINE;
         p = end + strspn(end, "\r\n");
     }
@@ -279,15 +279,15 @@ static int index_records(const struct recordio *f, struct samples *s, struct str
 }
 
 /* Marks samples [first, n) as damaged: their label maps cannot be located because of the
- * damage at byte `at`. */
+ * damage at byte `pos`. */
 static void drop_label_maps(const struct recordio *f, struct samples *s, int64_t first,
-                            uint64_t at)
+                            uint64_t pos)
 {
     log_warning(
         "'%s': damaged record at byte %llu: the label maps of %lld samples are lost",
-        f->labels->path, (unsigned long long)at, (long long)(s->base.n - first));
+        f->labels->path, (unsigned long long)pos, (long long)(s->base.n - first));
     for (int64_t i = first; i < s->base.n; i++) {
-        s->sample[i].label_map.offset = at;
+        s->sample[i].label_map.offset = pos;
         s->sample[i].label = SAMPLE_DAMAGED;
     }
 }
@@ -296,22 +296,22 @@ static void drop_label_maps(const struct recordio *f, struct samples *s, int64_t
 static int add_label_maps(const struct recordio *f, struct samples *s, int64_t first,
                           bool lost, struct strbuf *why)
 {
-    uint64_t at = 0, next, len;
+    uint64_t pos = 0, next, len;
 
-    for (int64_t i = first; i < s->base.n; i++, at = next) {
-        int rc = record_length(f->labels, at, &len, &next, why);
+    for (int64_t i = first; i < s->base.n; i++, pos = next) {
+        int rc = record_length(f->labels, pos, &len, &next, why);
 
         if (rc == FAILURE_MACHINE)
             return rc;
         strbuf_reset(why);
         if (rc < 0) {
-            drop_label_maps(f, s, i, at);
+            drop_label_maps(f, s, i, pos);
             return 0;
         }
         len = len > sizeof(struct record_head) ? len - sizeof(struct record_head) : 0;
-        s->sample[i].label_map = (struct sample_part){.offset = at, .len = len};
+        s->sample[i].label_map = (struct sample_part){.offset = pos, .len = len};
     }
-    if (lost || at >= f->labels->size) /* the last record may be truncated */
+    if (lost || pos >= f->labels->size) /* the last record may be truncated */
         return 0;
     strbuf_addf(why, "'%s' has more records than there are images", f->labels->path);
     return -1;
@@ -334,7 +334,7 @@ static int recordio_list(void *file, struct samples *s, struct strbuf *why)
     return rc == 0 && label_maps ? add_label_maps(f, s, first, lost, why) : rc;
 }
 
-static int recordio_read(void *file, const struct sample *at, bool label_map,
+static int recordio_read(void *file, const struct sample *sample, bool label_map,
                          int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
     const struct recordio *f = file;
@@ -346,8 +346,8 @@ static int recordio_read(void *file, const struct sample *at, bool label_map,
         strbuf_addstr(why, "it has no label map file (.labels.rec)");
         return -1;
     }
-    rc = label_map ? record_read(f->labels, at->label_map.offset, limit, out, why)
-                   : record_read(f->images, at->image.offset, limit, out, why);
+    rc = label_map ? record_read(f->labels, sample->label_map.offset, limit, out, why)
+                   : record_read(f->images, sample->image.offset, limit, out, why);
     if (rc < 0)
         return rc;
     if (out->len <= sizeof(h)) {

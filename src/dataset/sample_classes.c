@@ -31,12 +31,12 @@ static struct counts count(const struct samples *s)
     return c;
 }
 
-/* Replaces the label `from` by `to`. */
-static void relabel(struct samples *s, int32_t from, int32_t to)
+/* Replaces a label by another. */
+static void relabel(struct samples *s, int32_t old_label, int32_t new_label)
 {
     for (int64_t i = 0; i < s->base.n; i++)
-        if (s->sample[i].label == from)
-            s->sample[i].label = to;
+        if (s->sample[i].label == old_label)
+            s->sample[i].label = new_label;
 }
 
 /* ---- folders ---- */
@@ -86,16 +86,16 @@ static bool all_below(const struct samples *s, const char *prefix, size_t n)
  * ("train/", "imagenet/train/"), or 0. */
 static size_t split_folder(const struct samples *s, const char *split)
 {
-    const char *first = NULL, *at, *slash;
+    const char *first = NULL, *cursor, *slash;
     size_t found = 0;
 
     for (int64_t i = 0; i < s->base.n && !first; i++)
         if (s->sample[i].label != SAMPLE_DAMAGED)
             first = skip_root(s->sample[i].name);
-    for (at = first; at && (slash = strchr(at, '/')); at = slash + 1) {
+    for (cursor = first; cursor && (slash = strchr(cursor, '/')); cursor = slash + 1) {
         size_t n = (size_t)(slash + 1 - first);
 
-        if (is_split(at, (size_t)(slash - at), split) && all_below(s, first, n))
+        if (is_split(cursor, (size_t)(slash - cursor), split) && all_below(s, first, n))
             found = n;
     }
     return found;
@@ -103,9 +103,9 @@ static size_t split_folder(const struct samples *s, const char *split)
 
 /* Sets the sample's text to the first folder of its name after `skip` bytes. Returns
  * false if it is in no folder. */
-static bool set_folder(struct samples *s, struct sample *at, size_t skip)
+static bool set_folder(struct samples *s, struct sample *sample, size_t skip)
 {
-    const char *name = skip_root(at->name) + skip, *from = skip_root(name);
+    const char *name = skip_root(sample->name) + skip, *from = skip_root(name);
     const char *slash = strchr(from, '/');
     char *folder;
 
@@ -115,9 +115,9 @@ static bool set_folder(struct samples *s, struct sample *at, size_t skip)
     if (!utf8_valid(folder))
         die("'%s': the class folder of '%s' is not valid UTF-8, so it could not be "
             "stored in checkpoints",
-            s->path[at->file], at->name);
-    at->label = SAMPLE_TEXT;
-    at->text = arena_strdup(&s->mem, folder);
+            s->path[sample->file], sample->name);
+    sample->label = SAMPLE_TEXT;
+    sample->text = arena_strdup(&s->mem, folder);
     free(folder);
     return true;
 }
@@ -143,11 +143,11 @@ static bool texts_of_folders(struct samples *s, const char *split)
     relabel(s, SAMPLE_REMARK, SAMPLE_NO_LABEL);
     drop = xcalloc((size_t)s->base.n + 1, sizeof(*drop));
     for (int64_t i = 0; i < s->base.n; i++) {
-        struct sample *at = &s->sample[i];
+        struct sample *sample = &s->sample[i];
 
-        drop[i] = at->label != SAMPLE_DAMAGED && !set_folder(s, at, skip);
+        drop[i] = sample->label != SAMPLE_DAMAGED && !set_folder(s, sample, skip);
         if (drop[i])
-            left_out_add(&s->left, LEFT_BESIDE, &s->mem, at->name);
+            left_out_add(&s->left, LEFT_BESIDE, &s->mem, sample->name);
     }
     samples_remove(s, 0, drop);
     free(drop);
@@ -161,21 +161,21 @@ static bool texts_of_folders(struct samples *s, const char *split)
 static void look_up_texts(struct samples *s)
 {
     const struct dataset *d = &s->base;
-    struct strmap at = {0};
+    struct strmap item = {0};
 
     for (int c = d->nclass - 1; c >= 0; c--)
-        strmap_put(&at, d->class_name[c], (void *)(uintptr_t)(c + 1));
+        strmap_put(&item, d->class_name[c], (void *)(uintptr_t)(c + 1));
     for (int64_t i = 0; i < d->n; i++) {
-        struct sample *to = &s->sample[i];
+        struct sample *dst = &s->sample[i];
         uintptr_t found =
-            to->label == SAMPLE_TEXT ? (uintptr_t)strmap_get(&at, to->text) : 0;
+            dst->label == SAMPLE_TEXT ? (uintptr_t)strmap_get(&item, dst->text) : 0;
 
         if (found)
-            to->label = (int32_t)(found - 1);
-        else if (to->label == SAMPLE_TEXT)
-            samples_damage(s, to, "its class '%s' is not in the data set", to->text);
+            dst->label = (int32_t)(found - 1);
+        else if (dst->label == SAMPLE_TEXT)
+            samples_damage(s, dst, "its class '%s' is not in the data set", dst->text);
     }
-    strmap_release(&at);
+    strmap_release(&item);
 }
 
 /* Makes the texts the class names, in byte order. */
@@ -197,14 +197,14 @@ static void name_by_texts(struct samples *s)
 static void texts_of_numbers(struct samples *s)
 {
     for (int64_t i = 0; i < s->base.n; i++) {
-        struct sample *at = &s->sample[i];
+        struct sample *sample = &s->sample[i];
         char text[16];
 
-        if (at->label < 0)
+        if (sample->label < 0)
             continue;
-        (void)snprintf(text, sizeof(text), "%d", at->label);
-        at->label = SAMPLE_TEXT;
-        at->text = arena_strdup(&s->mem, text);
+        (void)snprintf(text, sizeof(text), "%d", sample->label);
+        sample->label = SAMPLE_TEXT;
+        sample->text = arena_strdup(&s->mem, text);
     }
 }
 
@@ -226,13 +226,13 @@ static void check_captions(const struct samples *s, const struct counts *c)
 static void count_from(struct samples *s, int first)
 {
     for (int64_t i = 0; i < s->base.n; i++) {
-        struct sample *at = &s->sample[i];
+        struct sample *sample = &s->sample[i];
 
-        if (at->label >= 0 && at->label < first)
-            die("'%s: %s' has class %d, but DATA.FIRST_CLASS is %d", s->path[at->file],
-                at->name, at->label, first);
-        if (at->label >= 0)
-            at->label -= first;
+        if (sample->label >= 0 && sample->label < first)
+            die("'%s: %s' has class %d, but DATA.FIRST_CLASS is %d",
+                s->path[sample->file], sample->name, sample->label, first);
+        if (sample->label >= 0)
+            sample->label -= first;
     }
 }
 

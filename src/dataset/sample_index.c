@@ -179,8 +179,9 @@ void sample_index_save(const struct samples *s, const struct keep_paths *paths)
     memcpy(h.left, s->left.n, sizeof(h.left));
     strbuf_add(&text, &h, sizeof(h));
     for (int64_t i = 0; i < s->base.n; i++) {
-        const struct sample *at = &s->sample[i];
-        struct index_row row = {at->image, at->label_map, at->label, at->file};
+        const struct sample *sample = &s->sample[i];
+        struct index_row row = {sample->image, sample->label_map, sample->label,
+                                sample->file};
 
         strbuf_add(&text, &row, sizeof(row));
     }

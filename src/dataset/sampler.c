@@ -106,10 +106,10 @@ static int64_t windows_at(const struct sampler *s, int64_t v)
     k = (int64_t)sampler_permute(s, w->start[low + 1] - w->start[low], (uint64_t)low + 1,
                                  (uint64_t)(v - w->start[low]));
     for (int64_t i = low * w->shards;; i++) {
-        int64_t at = w->first[w->shard[i]], n = w->first[w->shard[i] + 1] - at;
+        int64_t pos = w->first[w->shard[i]], n = w->first[w->shard[i] + 1] - pos;
 
         if (k < n)
-            return at + k;
+            return pos + k;
         k -= n;
     }
 }

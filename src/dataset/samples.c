@@ -37,13 +37,13 @@ static int read_part(const struct dataset *d, int64_t i, bool label_map, int64_t
                      struct dataset_bytes *out, struct strbuf *why)
 {
     const struct samples *s = to_samples(d);
-    const struct sample *at = &s->sample[i];
+    const struct sample *sample = &s->sample[i];
 
-    if (at->label == SAMPLE_DAMAGED && at->text) {
-        strbuf_addstr(why, at->text);
+    if (sample->label == SAMPLE_DAMAGED && sample->text) {
+        strbuf_addstr(why, sample->text);
         return FAILURE_DATA;
     }
-    return s->type->read(s->open[at->file], at, label_map, limit, out, why);
+    return s->type->read(s->open[sample->file], sample, label_map, limit, out, why);
 }
 
 static int samples_read(const struct dataset *d, int64_t i, int64_t limit,
@@ -60,19 +60,19 @@ static int samples_read_label(const struct dataset *d, int64_t i, int64_t limit,
 
 static void samples_describe(const struct dataset *d, int64_t i, struct strbuf *name)
 {
-    const struct sample *at = &to_samples(d)->sample[i];
+    const struct sample *sample = &to_samples(d)->sample[i];
 
-    strbuf_addf(name, "%s: %s", to_samples(d)->path[at->file], at->name);
+    strbuf_addf(name, "%s: %s", to_samples(d)->path[sample->file], sample->name);
 }
 
 static bool stamp_part(const struct dataset *d, int64_t i, const struct sample_part *part,
                        struct strbuf *out)
 {
-    const struct sample *at = &to_samples(d)->sample[i];
+    const struct sample *sample = &to_samples(d)->sample[i];
 
-    strbuf_addf(out, "%s %llu %llu ", at->name, (unsigned long long)part->offset,
+    strbuf_addf(out, "%s %llu %llu ", sample->name, (unsigned long long)part->offset,
                 (unsigned long long)part->len);
-    return dataset_stamp_file(AT_FDCWD, to_samples(d)->path[at->file], out);
+    return dataset_stamp_file(AT_FDCWD, to_samples(d)->path[sample->file], out);
 }
 
 static bool samples_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
@@ -147,16 +147,16 @@ static const struct dataset_type samples_label_maps = {
 
 struct sample *samples_add(struct samples *s, const char *name)
 {
-    struct sample *at;
+    struct sample *sample;
 
     GROW(s->sample, s->base.n, s->cap);
-    at = &s->sample[s->base.n++];
-    *at = (struct sample){
+    sample = &s->sample[s->base.n++];
+    *sample = (struct sample){
         .label = SAMPLE_NO_LABEL, .file = s->listed, .name = arena_strdup(&s->mem, name)};
-    return at;
+    return sample;
 }
 
-void samples_damage(struct samples *s, struct sample *at, const char *why, ...)
+void samples_damage(struct samples *s, struct sample *sample, const char *why, ...)
 {
     char text[512];
     va_list ap;
@@ -164,18 +164,18 @@ void samples_damage(struct samples *s, struct sample *at, const char *why, ...)
     va_start(ap, why);
     (void)vsnprintf(text, sizeof(text), why, ap);
     va_end(ap);
-    at->label = SAMPLE_DAMAGED;
-    at->text = arena_strdup(&s->mem, text);
+    sample->label = SAMPLE_DAMAGED;
+    sample->text = arena_strdup(&s->mem, text);
 }
 
 void samples_remove(struct samples *s, int64_t first, const bool *drop)
 {
-    int64_t to = first;
+    int64_t kept = first;
 
     for (int64_t i = first; i < s->base.n; i++)
         if (!drop[i - first])
-            s->sample[to++] = s->sample[i];
-    s->base.n = to;
+            s->sample[kept++] = s->sample[i];
+    s->base.n = kept;
 }
 
 char *samples_companion(const struct container *c, const char *path, int k)
@@ -295,9 +295,9 @@ static void check_label_maps(const struct samples *s)
     int64_t bad = 0, first = -1;
 
     for (int64_t i = d->n - 1; i >= 0; i--) {
-        const struct sample *at = &s->sample[i];
+        const struct sample *sample = &s->sample[i];
 
-        if (at->label_map.len > 0 || at->label == SAMPLE_DAMAGED)
+        if (sample->label_map.len > 0 || sample->label == SAMPLE_DAMAGED)
             continue;
         bad++;
         first = i;

@@ -62,7 +62,7 @@ struct container {
     int (*list)(void *file, struct samples *s, struct strbuf *why);
     /* Reads a part of a sample, selected by `label_map`. Thread-safe. Returns a failure
      * of base/failure.h and a reason. */
-    int (*read)(void *file, const struct sample *at, bool label_map, int64_t limit,
+    int (*read)(void *file, const struct sample *sample, bool label_map, int64_t limit,
                 struct dataset_bytes *out, struct strbuf *why);
     void (*close)(void *file);
 };
@@ -88,7 +88,7 @@ struct sample *samples_add(struct samples *s, const char *name);
 
 /* Marks the sample as damaged. Copies the reason. */
 __attribute__((format(printf, 3, 4))) void
-samples_damage(struct samples *s, struct sample *at, const char *why, ...);
+samples_damage(struct samples *s, struct sample *sample, const char *why, ...);
 
 /* Removes samples i in [first, n) with drop[i - first]. */
 void samples_remove(struct samples *s, int64_t first, const bool *drop);

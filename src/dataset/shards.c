@@ -36,17 +36,17 @@ static bool expand_range(const char *head, int nhead, const char *in, size_t nin
                          const char *tail, struct names_list *out)
 {
     const char *end = in;
-    uint64_t from, to;
+    uint64_t from, stop;
     int width;
 
     if (!checked_number(&end, INT32_MAX, &from) || strncmp(end, "..", 2) != 0)
         return false;
     width = (int)(end - in);
     end += 2;
-    if (!checked_number(&end, INT32_MAX, &to) || end != in + nin || to < from ||
-        to - from >= SHARDS_MAX)
+    if (!checked_number(&end, INT32_MAX, &stop) || end != in + nin || stop < from ||
+        stop - from >= SHARDS_MAX)
         return false;
-    for (uint64_t i = from; i <= to; i++)
+    for (uint64_t i = from; i <= stop; i++)
         add(out,
             xasprintf("%.*s%0*llu%s", nhead, head, width, (unsigned long long)i, tail));
     return true;
@@ -59,18 +59,18 @@ static bool expand_once(struct names_list *l)
     bool good = true;
 
     for (int i = 0; good && i < l->n; i++) {
-        const char *at = l->name[i], *open = strchr(at, '{'), *close;
-        int nhead = (int)(open - at);
+        const char *cursor = l->name[i], *open = strchr(cursor, '{'), *close;
+        int nhead = (int)(open - cursor);
 
         close = strchr(open, '}');
         good = close && out.n < SHARDS_MAX;
-        if (!good || expand_range(at, nhead, open + 1, (size_t)(close - open - 1),
+        if (!good || expand_range(cursor, nhead, open + 1, (size_t)(close - open - 1),
                                   close + 1, &out))
             continue;
         for (const char *p = open + 1; p <= close;) {
             size_t n = strcspn(p, ",}");
 
-            add(&out, xasprintf("%.*s%.*s%s", nhead, at, (int)n, p, close + 1));
+            add(&out, xasprintf("%.*s%.*s%s", nhead, cursor, (int)n, p, close + 1));
             p += n + 1;
         }
     }

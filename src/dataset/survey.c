@@ -16,11 +16,11 @@ void survey_add(struct survey *s, const uint8_t *pixel, int64_t n)
     s->maps++;
 }
 
-void survey_merge(struct survey *to, const struct survey *from)
+void survey_merge(struct survey *dst, const struct survey *src)
 {
     for (int v = 0; v < 256; v++)
-        to->count[v] += from->count[v];
-    to->maps += from->maps;
+        dst->count[v] += src->count[v];
+    dst->maps += src->maps;
 }
 
 void survey_labels(struct survey *s, const struct dataset *d,

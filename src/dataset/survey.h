@@ -20,7 +20,7 @@ struct survey {
 /* Adds the classes of one label map. */
 void survey_add(struct survey *s, const uint8_t *pixel, int64_t n);
 
-void survey_merge(struct survey *to, const struct survey *from);
+void survey_merge(struct survey *dst, const struct survey *src);
 
 /* Reads at most `max_samples` evenly spaced label maps; skips damaged ones. */
 void survey_labels(struct survey *s, const struct dataset *d,

@@ -50,19 +50,19 @@ static char *tar_path(const char *dir, size_t ndir, const char *path)
     struct strbuf to = STRBUF_INIT;
     bool inside = true;
 
-    for (const char *at = from; inside && *at; at += strcspn(at, "/")) {
-        size_t n = strcspn(at += strspn(at, "/"), "/");
+    for (const char *cursor = from; inside && *cursor; cursor += strcspn(cursor, "/")) {
+        size_t n = strcspn(cursor += strspn(cursor, "/"), "/");
 
-        if (n == 2 && strncmp(at, "..", n) == 0) {
+        if (n == 2 && strncmp(cursor, "..", n) == 0) {
             char *slash = to.len ? strrchr(to.buf, '/') : NULL;
 
             inside = slash != NULL;
             to.len = slash ? (size_t)(slash - to.buf) : 0;
             if (slash)
                 *slash = 0;
-        } else if (n && !(n == 1 && *at == '.')) {
+        } else if (n && !(n == 1 && *cursor == '.')) {
             strbuf_addch(&to, '/');
-            strbuf_add(&to, at, n);
+            strbuf_add(&to, cursor, n);
         }
     }
     free(from);
@@ -82,10 +82,10 @@ static const struct sample_part *tar_target(const struct tar_links *l,
     char *path = hard                             ? tar_path("", 0, hard)
                  : !soft || !name || *soft == '/' ? NULL
                                                   : tar_path(name, ndir, soft);
-    uintptr_t at = path ? (uintptr_t)strmap_get(&l->at, path) : 0;
+    uintptr_t pos = path ? (uintptr_t)strmap_get(&l->at, path) : 0;
 
     free(path);
-    return at ? &l->part[at - 1] : NULL;
+    return pos ? &l->part[pos - 1] : NULL;
 }
 
 /* Records a member as a target of links. */
@@ -108,16 +108,16 @@ static const char *tar_name(struct tar *t, struct archive_entry *e,
                             struct sample_part *part)
 {
     bool hard = archive_entry_hardlink(e) != NULL;
-    const struct sample_part *to;
+    const struct sample_part *dst;
 
     *part = (struct sample_part){.offset = (uint64_t)archive_filter_bytes(t->a, 0),
                                  .len = (uint64_t)archive_entry_size(e)};
     if (!hard && archive_entry_filetype(e) != AE_IFLNK)
         return members_name(t->links->listing ? NULL : t->m.samples, e);
     t->links->met = true;
-    to = tar_target(t->links, e);
-    if (to) {
-        *part = *to;
+    dst = tar_target(t->links, e);
+    if (dst) {
+        *part = *dst;
         archive_entry_set_hardlink(e, NULL);
         archive_entry_set_filetype(e, AE_IFREG);
     }
@@ -152,13 +152,13 @@ static int tar_member(struct tar *t, struct archive_entry *e, bool *cut,
  * if there is one. */
 static int tar_drop(struct tar *t, struct strbuf *why)
 {
-    long long at = (long long)archive_read_header_position(t->a); /* < 0: at the end */
+    long long pos = (long long)archive_read_header_position(t->a); /* < 0: at the end */
     char name[48] = "its end";
 
     if (t->links->listing)
         return 0;
-    if (at >= 0)
-        (void)snprintf(name, sizeof(name), "byte %lld", at);
+    if (pos >= 0)
+        (void)snprintf(name, sizeof(name), "byte %lld", pos);
     if (!t->links->n) /* otherwise already reported */
         log_warning("'%s': %s: %s", t->f->path, name, archive_error_string(t->a));
     return members_drop(&t->m, name, why);
@@ -253,13 +253,13 @@ static int tar_list(void *file, struct samples *s, struct strbuf *why)
     return rc;
 }
 
-static int tar_read(void *file, const struct sample *at, bool label_map, int64_t limit,
-                    struct dataset_bytes *out, struct strbuf *why)
+static int tar_read(void *file, const struct sample *sample, bool label_map,
+                    int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
-    const struct sample_part *part = label_map ? &at->label_map : &at->image;
+    const struct sample_part *part = label_map ? &sample->label_map : &sample->image;
     int rc = tar_part(file, part, limit, out, why);
 
-    if (rc == 0 && at->label == SAMPLE_DAMAGED) {
+    if (rc == 0 && sample->label == SAMPLE_DAMAGED) {
         strbuf_addstr(why,
                       "a header of the archive is damaged, or what follows is cut off");
         rc = FAILURE_DATA;

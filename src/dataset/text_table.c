@@ -65,7 +65,7 @@ struct cursor {
  */
 static char *next_field(struct cursor *c, bool *last)
 {
-    char *field = c->at, *to = field, *from = field;
+    char *field = c->at, *dst = field, *from = field;
     bool quoted = *from == '"', open = quoted;
 
     from += quoted;
@@ -78,16 +78,16 @@ static char *next_field(struct cursor *c, bool *last)
             continue;
         }
         c->line += *from == '\n';
-        *to++ = *from++;
+        *dst++ = *from++;
     }
     if (open)
         return NULL;
     *last = *from != c->separator || !*from;
     c->line += *from == '\n';
     c->at = from + (*from != '\0');
-    if (*last && to > field && from[-1] == '\r')
-        to--;
-    *to = '\0';
+    if (*last && dst > field && from[-1] == '\r')
+        dst--;
+    *dst = '\0';
     return field;
 }
 
@@ -242,13 +242,13 @@ static bool read_json_lines(struct text_table *t, struct strbuf *why)
 {
     int line = 1;
 
-    for (char *at = t->text, *next; at && *at; at = next, line++) {
-        char *end = strchr(at, '\n');
+    for (char *cursor = t->text, *next; cursor && *cursor; cursor = next, line++) {
+        char *end = strchr(cursor, '\n');
 
         next = end ? end + 1 : NULL;
-        end = end ? end : at + strlen(at);
-        if (at + strspn(at, " \t\r") < end &&
-            !json_row(t, at, (size_t)(end - at), line, why))
+        end = end ? end : cursor + strlen(cursor);
+        if (cursor + strspn(cursor, " \t\r") < end &&
+            !json_row(t, cursor, (size_t)(end - cursor), line, why))
             return false;
     }
     return true;

@@ -44,21 +44,22 @@ static bool begins_record(const uint8_t *p)
 static const struct raw_head record_start = {"TFRecord", sizeof(struct record_head), 1,
                                              begins_record};
 
-/* Reads the head of the record at `at`; its data are within the file. Returns -1 and a
+/* Reads the head of the record at `pos`; its data are within the file. Returns -1 and a
  * reason on failure. */
-static int head_at(const struct raw_file *f, uint64_t at, struct record_head *h,
+static int head_at(const struct raw_file *f, uint64_t pos, struct record_head *h,
                    struct strbuf *why)
 {
-    int rc = raw_file_get(f, at, h, sizeof(*h), why);
+    int rc = raw_file_get(f, pos, h, sizeof(*h), why);
 
     if (rc < 0)
         return rc;
     if (crc32c_masked(&h->len, sizeof(h->len)) != h->crc) {
-        strbuf_addf(
-            why, "the length of the record at byte %" PRIu64 " has a wrong checksum", at);
+        strbuf_addf(why,
+                    "the length of the record at byte %" PRIu64 " has a wrong checksum",
+                    pos);
         return -1;
     }
-    if (!checked_within(sizeof(h->crc), h->len, f->size - at - sizeof(*h))) {
+    if (!checked_within(sizeof(h->crc), h->len, f->size - pos - sizeof(*h))) {
         strbuf_addstr(why, "truncated: the file ends within the record");
         return -1;
     }
@@ -66,22 +67,22 @@ static int head_at(const struct raw_file *f, uint64_t at, struct record_head *h,
 }
 
 /* Reads the record's data. Returns -1 and a reason on failure. */
-static int record_at(const struct raw_file *f, uint64_t at, struct dataset_bytes *out,
+static int record_at(const struct raw_file *f, uint64_t pos, struct dataset_bytes *out,
                      struct strbuf *why)
 {
     struct record_head h;
     uint32_t crc;
-    int rc = head_at(f, at, &h, why);
+    int rc = head_at(f, pos, &h, why);
 
     if (rc == 0)
-        rc = raw_file_read(f, at + sizeof(h), h.len, INT64_MAX, out, why);
+        rc = raw_file_read(f, pos + sizeof(h), h.len, INT64_MAX, out, why);
     if (rc == 0)
-        rc = raw_file_get(f, at + sizeof(h) + h.len, &crc, sizeof(crc), why);
+        rc = raw_file_get(f, pos + sizeof(h) + h.len, &crc, sizeof(crc), why);
     if (rc < 0)
         return rc;
     if (crc32c_masked(out->data, out->len) == crc)
         return 0;
-    strbuf_addf(why, "the record at byte %" PRIu64 " has a wrong checksum", at);
+    strbuf_addf(why, "the record at byte %" PRIu64 " has a wrong checksum", pos);
     return -1;
 }
 
@@ -154,7 +155,7 @@ static void describe_numbers(const Trainc__Feature *f, const double *v, size_t n
         strbuf_addstr(out, ", ...");
 }
 
-static void fill_label(struct samples *s, struct sample *to, const char *name,
+static void fill_label(struct samples *s, struct sample *dst, const char *name,
                        const Trainc__Feature *f)
 {
     struct strbuf has = STRBUF_INIT;
@@ -162,19 +163,19 @@ static void fill_label(struct samples *s, struct sample *to, const char *name,
     double *v = numbers_of(f, &n);
 
     if (v)
-        to->label = n == 1 ? class_of_number(v[0]) : class_of_one_hot(v, n);
-    if (v && to->label < 0)
+        dst->label = n == 1 ? class_of_number(v[0]) : class_of_one_hot(v, n);
+    if (v && dst->label < 0)
         describe_numbers(f, v, n, &has);
     else if (!v && f->kind_case == TRAINC__FEATURE__KIND_BYTES_LIST &&
              f->bytes_list->n_value == 1)
-        class_of_text(s, to, f->bytes_list->value[0].data, f->bytes_list->value[0].len,
+        class_of_text(s, dst, f->bytes_list->value[0].data, f->bytes_list->value[0].len,
                       "its label");
     else if (!v && f->kind_case == TRAINC__FEATURE__KIND_BYTES_LIST)
         strbuf_addf(&has, "%zu values of bytes", f->bytes_list->n_value);
     else if (!v)
         strbuf_addstr(&has, "no values");
     if (has.len)
-        samples_damage(s, to,
+        samples_damage(s, dst,
                        "feature '%s' has %s: expected a class (a whole number, a name, "
                        "or a one-hot list)",
                        name, has.buf);
@@ -197,7 +198,7 @@ static void describe_features(struct samples *s, const Trainc__Example *e)
     strbuf_release(&names);
 }
 
-static void fill(struct samples *s, struct sample *to, const Trainc__Example *e)
+static void fill(struct samples *s, struct sample *dst, const Trainc__Example *e)
 {
     const ProtobufCBinaryData *image = bytes_of(e, image_names);
     const ProtobufCBinaryData *label_map = bytes_of(e, label_map_names);
@@ -206,36 +207,36 @@ static void fill(struct samples *s, struct sample *to, const Trainc__Example *e)
 
     if (!image)
         return;
-    to->label = -1;
-    to->image.len = image->len;
-    to->label_map.len = label_map ? label_map->len : 0;
+    dst->label = -1;
+    dst->image.len = image->len;
+    dst->label_map.len = label_map ? label_map->len : 0;
     if (label && !s->label_maps)
-        fill_label(s, to, name, label);
+        fill_label(s, dst, name, label);
     else if (!label)
         describe_features(s, e);
 }
 
-/* Adds the sample whose record is at byte `at`, as SAMPLE_DAMAGED if it is damaged.
+/* Adds the sample whose record is at byte `pos`, as SAMPLE_DAMAGED if it is damaged.
  * Returns FAILURE_MACHINE and a reason, without adding a sample, if the file cannot be
  * read now. */
-static int add_record(const struct raw_file *f, struct samples *s, uint64_t at,
+static int add_record(const struct raw_file *f, struct samples *s, uint64_t pos,
                       struct dataset_bytes *bytes, struct strbuf *why)
 {
     Trainc__Example *e = NULL;
     char name[48];
-    struct sample *to;
-    int rc = record_at(f, at, bytes, why);
+    struct sample *dst;
+    int rc = record_at(f, pos, bytes, why);
 
     if (rc == 0)
         rc = example_of(bytes, &e, why);
     if (rc == FAILURE_MACHINE)
         return rc;
-    snprintf(name, sizeof(name), "byte %" PRIu64, at);
-    to = samples_add(s, name);
-    to->image.offset = to->label_map.offset = at;
-    to->label = SAMPLE_DAMAGED;
+    snprintf(name, sizeof(name), "byte %" PRIu64, pos);
+    dst = samples_add(s, name);
+    dst->image.offset = dst->label_map.offset = pos;
+    dst->label = SAMPLE_DAMAGED;
     if (e)
-        fill(s, to, e);
+        fill(s, dst, e);
     if (e)
         trainc__example__free_unpacked(e, NULL);
     strbuf_reset(why);
@@ -247,17 +248,17 @@ static int tfrecord_list(void *file, struct samples *s, struct strbuf *why)
     const struct raw_file *f = file;
     struct dataset_bytes bytes = {0};
     struct record_head h = {0};
-    uint64_t at = 0;
+    uint64_t pos = 0;
     int rc = raw_file_check(f, &record_start, why);
 
     if (rc < 0)
         return rc;
-    while (rc == 0 && at < f->size) {
-        rc = add_record(f, s, at, &bytes, why);
+    while (rc == 0 && pos < f->size) {
+        rc = add_record(f, s, pos, &bytes, why);
         if (rc == 0)
-            rc = head_at(f, at, &h, why);
+            rc = head_at(f, pos, &h, why);
         if (rc == 0)
-            at += sizeof(h) + h.len + 4;
+            pos += sizeof(h) + h.len + 4;
     }
     dataset_bytes_release(&bytes);
     if (rc != FAILURE_DATA)
@@ -267,19 +268,20 @@ static int tfrecord_list(void *file, struct samples *s, struct strbuf *why)
     return 0;
 }
 
-static int tfrecord_read(void *file, const struct sample *at, bool label_map,
+static int tfrecord_read(void *file, const struct sample *sample, bool label_map,
                          int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
     const ProtobufCBinaryData *part;
     Trainc__Example *e;
     int rc;
 
-    if (at->image.len > (uint64_t)limit || at->label_map.len > (uint64_t)limit) {
+    if (sample->image.len > (uint64_t)limit || sample->label_map.len > (uint64_t)limit) {
         strbuf_addf(why, "%" PRIu64 " bytes, more than the limit of %lld",
-                    label_map ? at->label_map.len : at->image.len, (long long)limit);
+                    label_map ? sample->label_map.len : sample->image.len,
+                    (long long)limit);
         return -1;
     }
-    rc = record_at(file, at->image.offset, out, why);
+    rc = record_at(file, sample->image.offset, out, why);
     if (rc == 0)
         rc = example_of(out, &e, why);
     if (rc < 0)

@@ -75,10 +75,10 @@ bool usual_path_is_system(const char *path)
 {
     bool is = false;
 
-    for (const char *at = path; at && !is;
-         at = strchr(at, '/'), at = at ? at + 1 : NULL) {
-        size_t n = strcspn(at, "/"), dots = strspn(at, ".");
-        char *part = xstrndup(at, n);
+    for (const char *cursor = path; cursor && !is;
+         cursor = strchr(cursor, '/'), cursor = cursor ? cursor + 1 : NULL) {
+        size_t n = strcspn(cursor, "/"), dots = strspn(cursor, ".");
+        char *part = xstrndup(cursor, n);
 
         is = dots < n && usual_is_system(part);
         free(part);
@@ -153,15 +153,15 @@ bool usual_words_parse(const char *path, struct usual_words *w)
     bool fits = true;
 
     *w = (struct usual_words){0};
-    for (const char *at = path + strspn(path, between); *at && fits;) {
-        size_t n = strcspn(at, between), first = joined_length(at, n);
+    for (const char *cursor = path + strspn(path, between); *cursor && fits;) {
+        size_t n = strcspn(cursor, between), first = joined_length(cursor, n);
 
         if (first)
-            fits = add_word(w, at, first) && add_word(w, at + first, n - first);
+            fits = add_word(w, cursor, first) && add_word(w, cursor + first, n - first);
         else
-            fits = add_word(w, at, n);
-        at += n;
-        at += strspn(at, between);
+            fits = add_word(w, cursor, n);
+        cursor += n;
+        cursor += strspn(cursor, between);
     }
     if (!fits)
         *w = (struct usual_words){0};

@@ -51,15 +51,15 @@ static struct dataset *voc_open(const struct dataset_source *s)
         die("'%s/%s' has been deleted", s->path, name);
     p = pairs_new(s, list.path);
     for (int i = 0; i < list.n; i++) {
-        const struct line *at = &list.line[i];
+        const struct line *line = &list.line[i];
 
-        if (strpbrk(at->text, " \t/"))
+        if (strpbrk(line->text, " \t/"))
             die("%s:%d: expected a name such as 2007_000032, not '%s'", list.path,
-                at->number, at->text);
-        pairs_add(
-            p, &(struct pair){arena_printf(&p->mem, "JPEGImages/%s.jpg", at->text),
-                              arena_printf(&p->mem, "SegmentationClass/%s.png", at->text),
-                              at->number, at->number});
+                line->number, line->text);
+        pairs_add(p, &(struct pair){
+                         arena_printf(&p->mem, "JPEGImages/%s.jpg", line->text),
+                         arena_printf(&p->mem, "SegmentationClass/%s.png", line->text),
+                         line->number, line->number});
     }
     if (list.n == 0)
         die("'%s' names no images", list.path);

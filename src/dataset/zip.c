@@ -33,19 +33,19 @@ enum { ZIP_BLOCK = 4096 };
 /* Flag in sample_part.at: the member is deflated. `len` is its inflated size. */
 #define ZIP_DEFLATED ((uint64_t)1 << 63)
 
-/* Inflates the member at byte `at` into `len` bytes. Its deflated bytes, and perhaps a
+/* Inflates the member at byte `pos` into `len` bytes. Its deflated bytes, and perhaps a
  * few more, are read into the same buffer, after the result. */
-static int zip_inflate(const struct raw_file *f, uint64_t at, size_t len,
+static int zip_inflate(const struct raw_file *f, uint64_t pos, size_t len,
                        struct dataset_bytes *out, struct strbuf *why)
 {
-    uint64_t rest = at < f->size ? f->size - at : 0;
+    uint64_t rest = pos < f->size ? f->size - pos : 0;
     size_t max = len + len / 1000 + 64, n = rest < max ? (size_t)rest : max;
     z_stream z = {.avail_in = (uInt)n, .avail_out = (uInt)len};
     int rc, end;
 
     dataset_bytes_reserve(out, len + n);
     out->len = len;
-    rc = raw_file_get(f, at, out->data + len, n, why);
+    rc = raw_file_get(f, pos, out->data + len, n, why);
     if (rc < 0)
         return rc;
     z.next_in = out->data + len;
@@ -63,16 +63,16 @@ static int zip_inflate(const struct raw_file *f, uint64_t at, size_t len,
 static int zip_unpack(const struct raw_file *f, const struct sample_part *part,
                       int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
-    uint64_t at = part->offset & ~ZIP_DEFLATED;
+    uint64_t pos = part->offset & ~ZIP_DEFLATED;
 
     if (!(part->offset & ZIP_DEFLATED))
-        return raw_file_read(f, at, part->len, limit, out, why);
+        return raw_file_read(f, pos, part->len, limit, out, why);
     if (part->len > (uint64_t)limit || part->len > UINT32_MAX / 2) {
         strbuf_addf(why, "%llu bytes, more than the limit of %lld",
                     (unsigned long long)part->len, (long long)limit);
         return FAILURE_DATA;
     }
-    return zip_inflate(f, at, (size_t)part->len, out, why);
+    return zip_inflate(f, pos, (size_t)part->len, out, why);
 }
 
 static int zip_part(void *file, const struct sample_part *part, int64_t limit,
@@ -136,12 +136,12 @@ static void zip_directory_add(struct zip_directory *d, const char *name, zip_uin
 /* Returns libzip's next index of a member, or -1 if there is none of that name. */
 static zip_int64_t zip_directory_find(struct zip_directory *d, const char *name)
 {
-    uintptr_t at = (uintptr_t)strmap_get(&d->at, name);
+    uintptr_t pos = (uintptr_t)strmap_get(&d->at, name);
 
-    if (!at)
+    if (!pos)
         return -1;
-    strmap_put(&d->at, name, (void *)(uintptr_t)d->next[at - 1]);
-    return (zip_int64_t)at - 1;
+    strmap_put(&d->at, name, (void *)(uintptr_t)d->next[pos - 1]);
+    return (zip_int64_t)pos - 1;
 }
 
 /* Returns position and compression of libarchive's current entry in *part. Replaces a
@@ -297,12 +297,12 @@ static int zip_add_name(void *arg, const char *name, const struct sample_part *p
 
 /* Adds the sample of a line of the map, "n01440764/n01440764_18.JPEG<tab>0". */
 static int zip_add_line(struct samples *s, const struct zip_names *z,
-                        const struct list_file *l, const struct line *at,
+                        const struct list_file *l, const struct line *line,
                         struct strbuf *why)
 {
-    char *tab = strchr(at->text, '\t');
+    char *tab = strchr(line->text, '\t');
     const char *end = tab ? tab + 1 : "";
-    struct sample *to;
+    struct sample *dst;
     size_t i;
     uint64_t label;
 
@@ -312,19 +312,19 @@ static int zip_add_line(struct samples *s, const struct zip_names *z,
         if (tab)
             *tab = '\t';
         strbuf_addf(why, "%s:%d: expected 'PATH<tab>CLASS', not '%s'", l->path,
-                    at->number, at->text);
+                    line->number, line->text);
         return -1;
     }
-    use_slashes(at->text);
-    i = (size_t)(uintptr_t)strmap_get(&z->at, at->text);
+    use_slashes(line->text);
+    i = (size_t)(uintptr_t)strmap_get(&z->at, line->text);
     if (i == 0) {
-        strbuf_addf(why, "%s:%d: '%s' is not in the archive", l->path, at->number,
-                    at->text);
+        strbuf_addf(why, "%s:%d: '%s' is not in the archive", l->path, line->number,
+                    line->text);
         return -1;
     }
-    to = samples_add(s, at->text);
-    to->image = z->part[i - 1];
-    to->label = (int32_t)label;
+    dst = samples_add(s, line->text);
+    dst->image = z->part[i - 1];
+    dst->label = (int32_t)label;
     return 0;
 }
 
@@ -363,10 +363,11 @@ static int zip_list(void *file, struct samples *s, struct strbuf *why)
     return rc;
 }
 
-static int zip_read(void *file, const struct sample *at, bool label_map, int64_t limit,
-                    struct dataset_bytes *out, struct strbuf *why)
+static int zip_read(void *file, const struct sample *sample, bool label_map,
+                    int64_t limit, struct dataset_bytes *out, struct strbuf *why)
 {
-    return zip_part(file, label_map ? &at->label_map : &at->image, limit, out, why);
+    return zip_part(file, label_map ? &sample->label_map : &sample->image, limit, out,
+                    why);
 }
 
 const struct container container_zip = {

@@ -42,10 +42,10 @@ static void all_reduce(const struct collective *c, void *x, int64_t n, size_t si
 {
     const struct mpi_library *lib = mpi_opened();
 
-    for (int64_t at = 0; at < n; at += MAX_COUNT) {
+    for (int64_t pos = 0; pos < n; pos += MAX_COUNT) {
         mpi_begin();
-        mpi_check(lib->Allreduce(MPI_IN_PLACE_, (char *)x + (size_t)at * size,
-                                 part(n - at), type, lib->sum, team_of(c)->comm),
+        mpi_check(lib->Allreduce(MPI_IN_PLACE_, (char *)x + (size_t)pos * size,
+                                 part(n - pos), type, lib->sum, team_of(c)->comm),
                   "Allreduce");
     }
 }
@@ -118,13 +118,14 @@ static void **next_request(const struct collective *c)
 
 static void start(const struct collective *c, void *x, int64_t n, enum dtype type)
 {
-    for (int64_t at = 0; at < n; at += MAX_COUNT) {
+    for (int64_t pos = 0; pos < n; pos += MAX_COUNT) {
         void **request = next_request(c);
 
         mpi_begin();
-        mpi_check(mpi_opened()->Iallreduce(
-                      MPI_IN_PLACE_, (char *)x + (size_t)at * dtype_size(type),
-                      part(n - at), type_of(type), adds(type), team_of(c)->comm, request),
+        mpi_check(mpi_opened()->Iallreduce(MPI_IN_PLACE_,
+                                           (char *)x + (size_t)pos * dtype_size(type),
+                                           part(n - pos), type_of(type), adds(type),
+                                           team_of(c)->comm, request),
                   "Iallreduce");
     }
 }
@@ -132,13 +133,13 @@ static void start(const struct collective *c, void *x, int64_t n, enum dtype typ
 static void start_to(const struct collective *c, void *x, int64_t n, enum dtype type,
                      int rank)
 {
-    for (int64_t at = 0; at < n; at += MAX_COUNT) {
+    for (int64_t pos = 0; pos < n; pos += MAX_COUNT) {
         void **request = next_request(c),
-             *piece = (char *)x + (size_t)at * dtype_size(type);
+             *piece = (char *)x + (size_t)pos * dtype_size(type);
 
         mpi_begin();
         mpi_check(mpi_opened()->Ireduce(c->rank == rank ? MPI_IN_PLACE_ : piece, piece,
-                                        part(n - at), type_of(type), adds(type), rank,
+                                        part(n - pos), type_of(type), adds(type), rank,
                                         team_of(c)->comm, request),
                   "Ireduce");
     }
@@ -162,9 +163,9 @@ static void gather(const struct collective *c, float *x, const int64_t *begin)
     const struct mpi_library *lib = mpi_opened();
 
     for (int rank = 0; rank < c->world; rank++)
-        for (int64_t at = begin[rank]; at < begin[rank + 1]; at += MAX_COUNT) {
+        for (int64_t pos = begin[rank]; pos < begin[rank + 1]; pos += MAX_COUNT) {
             mpi_begin();
-            mpi_check(lib->Bcast(x + at, part(begin[rank + 1] - at), lib->type_float,
+            mpi_check(lib->Bcast(x + pos, part(begin[rank + 1] - pos), lib->type_float,
                                  rank, team_of(c)->comm),
                       "Bcast");
         }

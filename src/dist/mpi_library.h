@@ -12,26 +12,25 @@ struct mpi_library {
     int (*Init_thread)(int *argc, char ***argv, int required, int *provided);
     int (*Comm_rank)(void *comm, int *rank);
     int (*Comm_size)(void *comm, int *size);
-    int (*Allreduce)(const void *from, void *to, int n, void *type, void *op, void *comm);
-    int (*Allgather)(const void *from, int nfrom, void *from_type, void *to, int nto,
+    int (*Allreduce)(const void *src, void *dst, int n, void *type, void *op, void *comm);
+    int (*Allgather)(const void *src, int nfrom, void *from_type, void *dst, int nto,
                      void *to_type, void *comm);
-    int (*Iallreduce)(const void *from, void *to, int n, void *type, void *op, void *comm,
+    int (*Iallreduce)(const void *src, void *dst, int n, void *type, void *op, void *comm,
                       void **request);
-    int (*Ireduce)(const void *from, void *to, int n, void *type, void *op, int root,
+    int (*Ireduce)(const void *src, void *dst, int n, void *type, void *op, int root,
                    void *comm, void **request);
-    int (*Isend)(const void *from, int n, void *type, int to, int tag, void *comm,
+    int (*Isend)(const void *src, int n, void *type, int dst, int tag, void *comm,
                  void **request);
-    int (*Iprobe)(int from, int tag, void *comm, int *there, void *status);
-    int (*Recv)(void *to, int n, void *type, int from, int tag, void *comm,
-                void *status);
+    int (*Iprobe)(int src, int tag, void *comm, int *there, void *status);
+    int (*Recv)(void *dst, int n, void *type, int src, int tag, void *comm, void *status);
     int (*Request_free)(void **request);
     int (*Testall)(int n, void **request, int *done, void *statuses);
     int (*Waitall)(int n, void **request, void *statuses);
     int (*Bcast)(void *x, int n, void *type, int root, void *comm);
     int (*Op_create)(void (*fn)(void *in, void *inout, int *n, void **type), int commute,
                      void **op);
-    int (*Comm_split)(void *comm, int color, int key, void **to);
-    int (*Comm_split_type)(void *comm, int type, int key, void *info, void **to);
+    int (*Comm_split)(void *comm, int color, int key, void **dst);
+    int (*Comm_split_type)(void *comm, int type, int key, void *info, void **dst);
     int (*Comm_free)(void **comm);
     int (*Barrier)(void *comm);
     int (*Abort)(void *comm, int code);

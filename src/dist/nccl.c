@@ -52,9 +52,9 @@ static void collective_waits(const struct collective *c, bool on)
     member_waits(0, on);
 }
 
-/* Writes "HOST:PORT" to `to`. If torchrun's agent listens at MASTER_PORT itself, as its
+/* Writes "HOST:PORT" to `dst`. If torchrun's agent listens at MASTER_PORT itself, as its
  * variable says, uses the next port. */
-static void find_address(char *to, size_t size)
+static void find_address(char *dst, size_t size)
 {
     const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
     const char *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
@@ -67,7 +67,7 @@ static void find_address(char *to, size_t size)
               host ? host : "", port ? port : "");
     if (agent && !strcmp(agent, "True"))
         number++;
-    (void)snprintf(to, size, "%s:%ld", host, number);
+    (void)snprintf(dst, size, "%s:%ld", host, number);
 }
 
 bool dist_nccl_open(int world, int rank)

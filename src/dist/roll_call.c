@@ -57,7 +57,7 @@ void roll_call_open(int world, int rank)
 }
 
 /* Errors are ignored: a dead process does not answer, and only that counts. */
-static void send(int to, int tag, int64_t number)
+static void send(int rank, int tag, int64_t number)
 {
     const struct mpi_library *lib = mpi_opened();
     struct sent *s = xcalloc(1, sizeof(*s));
@@ -65,7 +65,7 @@ static void send(int to, int tag, int64_t number)
 
     *s = (struct sent){roll.sent, number};
     roll.sent = s;
-    if (!lib->Isend(&s->number, sizeof(s->number), lib->type_byte, to, tag, roll.comm,
+    if (!lib->Isend(&s->number, sizeof(s->number), lib->type_byte, rank, tag, roll.comm,
                     &request))
         (void)lib->Request_free(&request);
 }

@@ -124,13 +124,13 @@ void roll_net_close(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void copy_host(char to[HOST], const char from[HOST])
+static void copy_host(char dst[HOST], const char from[HOST])
 {
     int i = 0;
 
     for (; i < HOST - 1 && isgraph((unsigned char)from[i]); i++)
-        to[i] = from[i];
-    to[i] = '\0';
+        dst[i] = from[i];
+    dst[i] = '\0';
 }
 
 /* Rank 0: lists the processes that do not wait now, itself included. Lists none if no
@@ -165,9 +165,9 @@ static bool is_ours(const struct datagram *d, ssize_t size)
 static void serve(void)
 {
     struct datagram d = {0};
-    struct sockaddr_storage at;
-    struct sockaddr *from = (struct sockaddr *)&at;
-    socklen_t len = sizeof(at);
+    struct sockaddr_storage storage;
+    struct sockaddr *from = (struct sockaddr *)&storage;
+    socklen_t len = sizeof(storage);
     ssize_t size;
 
     while ((size = recvfrom(net.fd, &d, sizeof(d), 0, from, &len)) >= 0) {
@@ -179,7 +179,7 @@ static void serve(void)
             copy_host(d.host, net.peer[0].host);
             (void)sendto(net.fd, &d, sizeof(d), 0, from, len);
         }
-        len = sizeof(at);
+        len = sizeof(storage);
     }
 }
 

@@ -37,24 +37,24 @@ static void meet(int rank)
     member_waits(rank, false);
 }
 
-/* Adds elements [at, at + n) of all ranks but the first to `to`, or takes their maximum. */
-static void add_counts(int64_t *to, int64_t at, int64_t n, bool largest)
+/* Adds elements [at, at + n) of all ranks but the first to `dst`, or takes their maximum. */
+static void add_counts(int64_t *dst, int64_t pos, int64_t n, bool largest)
 {
     for (int r = 1; r < crew.world; r++)
         for (int64_t i = 0; i < n; i++) {
-            int64_t v = ((const int64_t *)crew.x[r])[at + i];
+            int64_t v = ((const int64_t *)crew.x[r])[pos + i];
 
-            to[i] = largest ? (v > to[i] ? v : to[i]) : to[i] + v;
+            dst[i] = largest ? (v > dst[i] ? v : dst[i]) : dst[i] + v;
         }
 }
 
-static void add_doubles(double *to, int64_t at, int64_t n, bool largest)
+static void add_doubles(double *dst, int64_t pos, int64_t n, bool largest)
 {
     for (int r = 1; r < crew.world; r++)
         for (int64_t i = 0; i < n; i++) {
-            double v = ((const double *)crew.x[r])[at + i];
+            double v = ((const double *)crew.x[r])[pos + i];
 
-            to[i] = largest ? (v > to[i] ? v : to[i]) : to[i] + v;
+            dst[i] = largest ? (v > dst[i] ? v : dst[i]) : dst[i] + v;
         }
 }
 
@@ -66,16 +66,16 @@ static void reduce(void *x, int64_t n, enum member_type type, bool largest)
 
     crew.x[rank] = x;
     meet(rank);
-    for (int64_t at = 0; at < n; at += PIECE) {
-        int64_t len = n - at < PIECE ? n - at : PIECE;
+    for (int64_t pos = 0; pos < n; pos += PIECE) {
+        int64_t len = n - pos < PIECE ? n - pos : PIECE;
 
-        memcpy(sum, (int64_t *)crew.x[0] + at, (size_t)len * sizeof(int64_t));
+        memcpy(sum, (int64_t *)crew.x[0] + pos, (size_t)len * sizeof(int64_t));
         if (type == MEMBER_INT64)
-            add_counts(sum, at, len, largest);
+            add_counts(sum, pos, len, largest);
         else
-            add_doubles((double *)(void *)sum, at, len, largest);
+            add_doubles((double *)(void *)sum, pos, len, largest);
         meet(rank);
-        memcpy((int64_t *)x + at, sum, (size_t)len * sizeof(int64_t));
+        memcpy((int64_t *)x + pos, sum, (size_t)len * sizeof(int64_t));
     }
     meet(rank);
 }

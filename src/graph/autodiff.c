@@ -134,7 +134,7 @@ static struct tensor *own_gradient(struct builder *b, struct tensor *t)
     return node(b, b->g->ops->cast, t->name, &copy, &g, 1);
 }
 
-static void place_gradients(struct builder *b, size_t at)
+static void place_gradients(struct builder *b, size_t pos)
 {
     for (int i = 0; i < b->autodiff->ntensor; i++) {
         struct tensor *t = b->g->tensor[i], *g = t->trainable ? own_gradient(b, t) : NULL;
@@ -148,7 +148,7 @@ static void place_gradients(struct builder *b, size_t at)
         }
         t->grad->root = true;
         t->grad->memory = MEMORY_GRADS;
-        t->grad->offset = at + t->offset;
+        t->grad->offset = pos + t->offset;
     }
 }
 
@@ -178,7 +178,7 @@ static void autodiff_end(struct builder *b, struct autodiff *a, enum phase phase
     free(a->pending);
 }
 
-void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t at)
+void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t pos)
 {
     enum phase phase = b->phase;
     int nnode = b->g->nnode;
@@ -189,7 +189,7 @@ void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, si
     if (loss->wants_grad) {
         grad_add(b, loss, seed);
         walk_down(b, nnode, 0);
-        place_gradients(b, at);
+        place_gradients(b, pos);
     }
     autodiff_end(b, &a, phase);
 }

@@ -14,11 +14,11 @@
 void autodiff(struct builder *b, struct tensor *loss, struct tensor *seed);
 
 /*
- * Same with all gradients placed `at` bytes later in MEMORY_GRADS: one backward phase for
+ * Same with all gradients placed `pos` bytes later in MEMORY_GRADS: one backward phase for
  * each of several losses of one forward part. tensor->grad of a parameter is that of the
  * last phase that reaches it.
  */
-void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t at);
+void autodiff_at(struct builder *b, struct tensor *loss, struct tensor *seed, size_t pos);
 
 /*
  * Returns the gradient of the sum of `y` times `seed` (of the same shape) with respect to

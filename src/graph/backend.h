@@ -51,10 +51,10 @@ struct device_memory {
 
 /* Loops that only move memory, a kernel's lower bound; `streamed`: non-temporal stores. */
 struct backend_moves {
-    void (*copy)(const struct device *dev, void *to, const void *from, size_t size,
+    void (*copy)(const struct device *dev, void *dst, const void *src, size_t size,
                  bool streamed);
-    void (*read)(const struct device *dev, const void *from, size_t size);
-    void (*fill)(const struct device *dev, void *to, size_t size, bool streamed);
+    void (*read)(const struct device *dev, const void *src, size_t size);
+    void (*fill)(const struct device *dev, void *dst, size_t size, bool streamed);
     double (*bandwidth)(struct device *dev); /* bytes per second of a large copy */
 };
 
@@ -116,7 +116,7 @@ struct backend {
 
     /* Gets its JPEG decoder, valid until the device is closed; returns false with a
      * reason if there is none. May be NULL. */
-    bool (*jpeg)(struct device *dev, struct jpeg_device *to, struct strbuf *why);
+    bool (*jpeg)(struct device *dev, struct jpeg_device *dst, struct strbuf *why);
 
     /* While on, claims decide without timing candidates on the device. Returns false if
      * they never time any. May be NULL. */

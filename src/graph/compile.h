@@ -52,7 +52,7 @@ void compile_memory(struct program *p);
  * writes and the device copies from. redzones_before() surrounds each tensor that step i
  * makes; redzones_after() checks those whose last use is step i.
  */
-void redzone_add(struct program *p, const struct tensor *t, size_t at, int first,
+void redzone_add(struct program *p, const struct tensor *t, size_t pos, int first,
                  int last);
 void redzones_bound(const struct program *p);
 void redzones_before(const struct program *p, int i);

@@ -240,16 +240,16 @@ static bool is_too_large(const struct tensor *t)
 static void check_attrs(const struct node *n)
 {
     for (const struct attr *a = n->op->attrs; a && a->type != ATTR_END; a++) {
-        const char *at = (const char *)n->attrs + a->offset;
+        const char *cursor = (const char *)n->attrs + a->offset;
         float f;
         int i;
         double v;
 
         if (a->type == ATTR_TYPE_INT) {
-            memcpy(&i, at, sizeof(i));
+            memcpy(&i, cursor, sizeof(i));
             v = i;
         } else {
-            memcpy(&f, at, sizeof(f));
+            memcpy(&f, cursor, sizeof(f));
             v = (double)f;
         }
         if (!(v >= a->min && v <= a->max))
@@ -365,7 +365,7 @@ static bool repeated(const struct node *n, int i)
 static struct reader_index *index_new(const struct graph *g)
 {
     struct reader_index *r = xcalloc(1, sizeof(*r));
-    int *at, total = 0;
+    int *pos, total = 0;
 
     r->first = xcalloc((size_t)g->ntensor + 1, sizeof(*r->first));
     for (int i = 0; i < g->nnode; i++)
@@ -377,12 +377,12 @@ static struct reader_index *index_new(const struct graph *g)
     for (int i = 0; i < g->ntensor; i++)
         r->first[i + 1] += r->first[i];
     r->node = xcalloc((size_t)total, sizeof(struct node *));
-    at = xmemdup(r->first, ((size_t)g->ntensor + 1) * sizeof(*at));
+    pos = xmemdup(r->first, ((size_t)g->ntensor + 1) * sizeof(*pos));
     for (int i = 0; i < g->nnode; i++)
         for (int k = 0; k < g->node[i]->nin; k++)
             if (!repeated(g->node[i], k))
-                r->node[at[g->node[i]->in[k]->id]++] = g->node[i];
-    free(at);
+                r->node[pos[g->node[i]->in[k]->id]++] = g->node[i];
+    free(pos);
     return r;
 }
 

@@ -20,7 +20,7 @@ struct backend_async {
     void *(*event_new)(struct device *dev);
     void (*event_free)(struct device *dev, void *event);
     /* Seconds between two completed events. */
-    double (*seconds)(struct device *dev, void *from, void *to);
+    double (*seconds)(struct device *dev, void *start, void *stop);
     void (*record)(struct device *dev, enum lane lane, void *event);
     void (*wait)(struct device *dev, enum lane lane, void *event);
     bool (*done)(struct device *dev, void *event); /* true if never recorded */

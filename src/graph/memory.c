@@ -50,14 +50,14 @@ static int *last_reads(const struct program *p)
 static int inplace_block(const struct pass *m, const struct region *r, int o,
                          const int *last)
 {
-    const struct tensor *to = r->write[o], *from;
+    const struct tensor *dst = r->write[o], *from;
     int seen = 0;
 
     if (r->inplace[o] < 0)
         return -1;
     from = tensor_base(r->read[r->inplace[o]]);
     if (from->memory != MEMORY_ARENA || m->block_of[from->id] < 0 ||
-        last[from->id] != r->order || tensor_room(to) > tensor_room(from))
+        last[from->id] != r->order || tensor_room(dst) > tensor_room(from))
         return -1;
     for (int k = 0; k < r->nread; k++)
         seen += m->block_of[tensor_base(r->read[k])->id] == m->block_of[from->id];
@@ -153,19 +153,19 @@ static int by_offset(const void *a, const void *b)
 /* Returns the lowest gap among the placed blocks that are live at the same time. */
 static size_t lowest_gap(const struct block *b, struct block **placed, int n)
 {
-    size_t at = 0;
+    size_t pos = 0;
 
     for (int i = 0; i < n; i++) {
         const struct block *q = placed[i];
 
         if (q->last < b->first || q->first > b->last)
             continue;
-        if (q->offset >= at + b->size)
+        if (q->offset >= pos + b->size)
             break;
-        if (q->offset + q->size > at)
-            at = q->offset + q->size;
+        if (q->offset + q->size > pos)
+            pos = q->offset + q->size;
     }
-    return at;
+    return pos;
 }
 
 /* Places the blocks in their order; returns the size of the arena. */
@@ -176,16 +176,16 @@ static size_t pack(struct block *block, int n)
 
     for (int i = 0; i < n; i++) {
         struct block *b = &block[i];
-        int at = i;
+        int pos = i;
 
         b->offset = lowest_gap(b, placed, i);
         if (b->offset + b->size > height)
             height = b->offset + b->size;
-        while (at > 0 && by_offset(&placed[at - 1], &b) > 0) {
-            placed[at] = placed[at - 1];
-            at--;
+        while (pos > 0 && by_offset(&placed[pos - 1], &b) > 0) {
+            placed[pos] = placed[pos - 1];
+            pos--;
         }
-        placed[at] = b;
+        placed[pos] = b;
     }
     free(placed);
     return height;
@@ -193,7 +193,7 @@ static size_t pack(struct block *block, int n)
 
 static size_t most_alive(const struct pass *m)
 {
-    size_t most = 0;
+    size_t max = 0;
 
     for (int step = 0; step < m->p->nregion; step++) {
         size_t alive = 0;
@@ -201,10 +201,10 @@ static size_t most_alive(const struct pass *m)
         for (int i = 0; i < m->nblock; i++)
             if (m->block[i].first <= step && step <= m->block[i].last)
                 alive += m->block[i].size - 2 * zone(m->p);
-        if (alive > most)
-            most = alive;
+        if (alive > max)
+            max = alive;
     }
-    return most;
+    return max;
 }
 
 /* Tries several greedy orders; the smallest arena wins. Offsets go to m->block, sorted by

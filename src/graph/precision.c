@@ -27,12 +27,12 @@ bool precision_layer_matches(const char *pattern, const char *layer)
 }
 
 /* True if the layer matches one of the patterns; counts matches in `hits` if not NULL. */
-static bool matches(const char *const *pattern, int n, const struct node *at, int *hits)
+static bool matches(const char *const *pattern, int n, const struct node *node, int *hits)
 {
     bool any = false;
 
     for (int i = 0; i < n; i++) {
-        bool hit = precision_layer_matches(pattern[i], at->layer);
+        bool hit = precision_layer_matches(pattern[i], node->layer);
 
         any |= hit;
         if (hits)

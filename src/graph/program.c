@@ -17,13 +17,13 @@ static const bool debug = false;
 /* Derived buffers are packed after the last region that writes weights. */
 static int refresh_position(const struct program *p)
 {
-    int at = -1;
+    int pos = -1;
 
     for (int i = 0; i < p->nregion; i++)
         for (int k = 0; k < p->region[i]->nwrite; k++)
             if (p->region[i]->write[k]->memory == MEMORY_WEIGHTS)
-                at = i + 1;
-    return at;
+                pos = i + 1;
+    return pos;
 }
 
 static void make_steps(struct program *p)

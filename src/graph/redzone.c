@@ -9,34 +9,34 @@
 
 enum { FILLED = 0xff };
 
-void redzone_add(struct program *p, const struct tensor *t, size_t at, int first,
+void redzone_add(struct program *p, const struct tensor *t, size_t pos, int first,
                  int last)
 {
     GROW(p->redzone, p->nredzone, p->redzone_cap);
-    p->redzone[p->nredzone++] = (struct redzone){t, at, tensor_room(t), first, last};
+    p->redzone[p->nredzone++] = (struct redzone){t, pos, tensor_room(t), first, last};
 }
 
 void redzones_bound(const struct program *p)
 {
-    char *to = p->base[MEMORY_ARENA], zone[REDZONE];
+    char *dst = p->base[MEMORY_ARENA], zone[REDZONE];
 
-    if (!p->redzones || !to)
+    if (!p->redzones || !dst)
         return;
     memset(zone, FILLED, sizeof(zone));
     if (p->backend->copy_in)
-        p->backend->copy_in(p->device, to, zone, sizeof(zone));
+        p->backend->copy_in(p->device, dst, zone, sizeof(zone));
     else
-        memcpy(to, zone, sizeof(zone));
+        memcpy(dst, zone, sizeof(zone));
 }
 
-static void fill(const struct program *p, char *to)
+static void fill(const struct program *p, char *dst)
 {
     char *from = p->base[MEMORY_ARENA];
 
     if (p->backend->async)
-        p->backend->async->copy(p->device, LANE_RUN, to, from, REDZONE);
+        p->backend->async->copy(p->device, LANE_RUN, dst, from, REDZONE);
     else
-        memcpy(to, from, REDZONE);
+        memcpy(dst, from, REDZONE);
 }
 
 void redzones_before(const struct program *p, int i)

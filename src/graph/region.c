@@ -167,27 +167,27 @@ static bool same_derived(const struct derived *d, const struct derive *want)
 int region_derive(struct region *r, const struct derive *want)
 {
     struct program *p = r->program;
-    int at = 0;
+    int pos = 0;
 
     for (int i = 0; i < want->nfrom; i++)
         if (want->from[i]->memory != MEMORY_WEIGHTS)
             BUG("%s derives from '%s', which is not a weight", r->kernel->name,
                 want->from[i]->name);
-    while (at < p->nderived && !same_derived(&p->derived[at], want))
-        at++;
-    if (at == p->nderived) {
+    while (pos < p->nderived && !same_derived(&p->derived[pos], want))
+        pos++;
+    if (pos == p->nderived) {
         GROW(p->derived, p->nderived, p->derived_cap);
-        p->derived[at] = (struct derived){.what = *want};
-        p->derived[at].key = xmemdup(want->key, want->key_len);
-        p->derived[at].what.key = p->derived[at].key;
+        p->derived[pos] = (struct derived){.what = *want};
+        p->derived[pos].key = xmemdup(want->key, want->key_len);
+        p->derived[pos].what.key = p->derived[pos].key;
         p->nderived++;
     } else if (want->release) {
         want->release(want->state);
     }
-    p->derived[at].read |= !want->written;
-    p->derived[at].what.written |= want->written;
+    p->derived[pos].read |= !want->written;
+    p->derived[pos].what.written |= want->written;
     GROW(r->derived, r->nderived, r->derived_cap);
-    r->derived[r->nderived] = at;
+    r->derived[r->nderived] = pos;
     return r->nderived++;
 }
 

@@ -137,13 +137,13 @@ const char *memory_name(enum memory m)
 
 const char *tensor_text(const struct tensor *t, char buf[TENSOR_TEXT])
 {
-    size_t at = 0;
+    size_t pos = 0;
 
-    for (int i = 0; i < t->ndim && at < TENSOR_TEXT; i++)
-        at += (size_t)snprintf(buf + at, TENSOR_TEXT - at, "%s%lld", i ? "x" : "",
-                               (long long)t->dim[i]);
-    if (at < TENSOR_TEXT)
-        (void)snprintf(buf + at, TENSOR_TEXT - at, "%s%s", at ? " " : "",
+    for (int i = 0; i < t->ndim && pos < TENSOR_TEXT; i++)
+        pos += (size_t)snprintf(buf + pos, TENSOR_TEXT - pos, "%s%lld", i ? "x" : "",
+                                (long long)t->dim[i]);
+    if (pos < TENSOR_TEXT)
+        (void)snprintf(buf + pos, TENSOR_TEXT - pos, "%s%s", pos ? " " : "",
                        dtype_name(t->dtype));
     return buf;
 }

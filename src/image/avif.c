@@ -67,8 +67,8 @@ static bool avif_is(const void *data, size_t len)
     if (len < 16 || memcmp(d + 4, "ftyp", 4) != 0)
         return false;
     box = (size_t)d[0] << 24 | (size_t)d[1] << 16 | (size_t)d[2] << 8 | d[3];
-    for (size_t at = 8; at + 4 <= box && at + 4 <= len; at += 4)
-        if (at != 12 && (!memcmp(d + at, "avif", 4) || !memcmp(d + at, "avis", 4)))
+    for (size_t pos = 8; pos + 4 <= box && pos + 4 <= len; pos += 4)
+        if (pos != 12 && (!memcmp(d + pos, "avif", 4) || !memcmp(d + pos, "avis", 4)))
             return true;
     return false;
 }

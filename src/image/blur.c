@@ -27,25 +27,25 @@ static int blur_kernel(double sigma, float weight[2 * RADIUS + 1])
 #endif
 
 /* Adds f times n bytes. */
-CLONES static void blur_add_bytes(float *restrict to, const uint8_t *restrict from,
+CLONES static void blur_add_bytes(float *restrict end, const uint8_t *restrict from,
                                   ptrdiff_t n, float f)
 {
     for (ptrdiff_t i = 0; i < n; i++)
-        to[i] += f * (float)from[i];
+        end[i] += f * (float)from[i];
 }
 
-CLONES static void blur_add(float *restrict to, const float *restrict from, ptrdiff_t n,
+CLONES static void blur_add(float *restrict end, const float *restrict from, ptrdiff_t n,
                             float f)
 {
     for (ptrdiff_t i = 0; i < n; i++)
-        to[i] += f * from[i];
+        end[i] += f * from[i];
 }
 
 /* Rounds to the nearest byte; a sum of positive weights stays in 0 to 255. */
-static void blur_round(uint8_t *to, const float *from, ptrdiff_t n)
+static void blur_round(uint8_t *dst, const float *src, ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; i++)
-        to[i] = (uint8_t)lrintf(from[i] < 255 ? from[i] : 255);
+        dst[i] = (uint8_t)lrintf(src[i] < 255 ? src[i] : 255);
 }
 
 void blur_gaussian(struct policy_canvas *c, double sigma)

@@ -89,7 +89,7 @@ static int bmp_check(const struct bmp *b, struct strbuf *why)
 }
 
 /* Reads the masks that follow the first 40 bytes, inside or after the header. */
-static int bmp_masks(struct bmp *b, const uint8_t *d, size_t len, size_t at,
+static int bmp_masks(struct bmp *b, const uint8_t *d, size_t len, size_t pos,
                      struct strbuf *why)
 {
     static const uint32_t of[2][3] = {{0x7c00, 0x3e0, 0x1f}, {0xff0000, 0xff00, 0xff}};
@@ -97,29 +97,29 @@ static int bmp_masks(struct bmp *b, const uint8_t *d, size_t len, size_t at,
     memcpy(b->mask, of[b->bits > 16], sizeof(b->mask));
     if (b->compression == BMP_RAW)
         return 0;
-    if (len - at < INFO_HEADER + 12) {
+    if (len - pos < INFO_HEADER + 12) {
         strbuf_addstr(why, "the file is cut off");
         return FAILURE_DATA;
     }
-    if (le32(d + at + 40) | le32(d + at + 44) | le32(d + at + 48))
+    if (le32(d + pos + 40) | le32(d + pos + 44) | le32(d + pos + 48))
         for (int c = 0; c < 3; c++)
-            b->mask[c] = le32(d + at + INFO_HEADER + 4 * (size_t)c);
+            b->mask[c] = le32(d + pos + INFO_HEADER + 4 * (size_t)c);
     return 0;
 }
 
-/* Reads `n` colors of `step` bytes at `at`. A palette that is a gray ramp counts as none,
+/* Reads `n` colors of `step` bytes at `pos`. A palette that is a gray ramp counts as none,
  * so that indices beyond it are gray, too; otherwise those are black. */
-static void bmp_palette(struct bmp *b, const uint8_t *d, size_t len, size_t at,
+static void bmp_palette(struct bmp *b, const uint8_t *d, size_t len, size_t pos,
                         uint32_t n, size_t step)
 {
     bool ramp = true;
     uint32_t i;
 
     for (i = 0; i < n && i < 256; i++) {
-        const uint8_t *p = d + at + i * step;
+        const uint8_t *p = d + pos + i * step;
         uint8_t gray = (uint8_t)(n == 2 ? 255 * i : i);
 
-        if (at > len || len - at < (i + 1) * step)
+        if (pos > len || len - pos < (i + 1) * step)
             break;
         for (int c = 0; c < 3; c++)
             b->palette[i][c] = p[2 - c];
@@ -131,26 +131,26 @@ static void bmp_palette(struct bmp *b, const uint8_t *d, size_t len, size_t at,
         memset(b->palette[i], b->bits == 1 ? 255 : (int)i, 3);
 }
 
-int bmp_header(struct bmp *b, const uint8_t *data, size_t len, size_t at, size_t offset,
+int bmp_header(struct bmp *b, const uint8_t *data, size_t len, size_t pos, size_t offset,
                struct strbuf *why)
 {
     uint32_t size, colors;
     size_t end, step;
 
     memset(b, 0, sizeof(*b));
-    if (at > len || len - at < OLD_HEADER || len - at < le32(data + at)) {
+    if (pos > len || len - pos < OLD_HEADER || len - pos < le32(data + pos)) {
         strbuf_addstr(why, "the file is cut off");
         return FAILURE_DATA;
     }
-    size = le32(data + at);
+    size = le32(data + pos);
     if (!bmp_is_header(size)) {
         strbuf_addf(why, "a BMP with a header of %u bytes is not read", size);
         return FAILURE_DATA;
     }
-    bmp_fields(b, data + at, size, &colors);
+    bmp_fields(b, data + pos, size, &colors);
     if (bmp_check(b, why) < 0)
         return FAILURE_DATA;
-    end = at + size;
+    end = pos + size;
     if (b->bits <= 8) {
         step = size == OLD_HEADER ? 3 : 4;
         if (colors == 0 || colors > 1 << 16)
@@ -159,7 +159,7 @@ int bmp_header(struct bmp *b, const uint8_t *data, size_t len, size_t at, size_t
         /* in some files the offset of the pixels is that of the palette */
         offset += offset == end ? step * colors : 0;
         end += step * colors;
-    } else if (bmp_masks(b, data, len, at, why) < 0) {
+    } else if (bmp_masks(b, data, len, pos, why) < 0) {
         return FAILURE_DATA;
     } else if (size == INFO_HEADER && b->compression != BMP_RAW) {
         end += b->compression == BMP_MASKS ? 12 : 16;
@@ -218,13 +218,13 @@ static int bmp_raw(const struct bmp *b, const struct decoder_file *f,
     img->y = p->y;
     for (int y = 0; y < p->h; y++) {
         uint64_t k = (uint64_t)(b->top_down ? p->y + y : b->h - 1 - p->y - y);
-        uint8_t *to = img->pixel + (size_t)y * img->stride;
+        uint8_t *dst = img->pixel + (size_t)y * img->stride;
 
         if (b->pixels <= f->len && k * row + used <= f->len - b->pixels)
-            bmp_row(b, (const uint8_t *)f->data + b->pixels + k * row, p->x, p->w, to);
+            bmp_row(b, (const uint8_t *)f->data + b->pixels + k * row, p->x, p->w, dst);
         else
             for (int x = 0; x < p->w; x++)
-                memcpy(to + 3 * x, b->palette[0], 3);
+                memcpy(dst + 3 * x, b->palette[0], 3);
     }
     return 0;
 }
@@ -349,10 +349,10 @@ static int bmp_runs(const struct bmp *b, const struct decoder_file *f,
     img->y = p->y;
     for (int y = 0; y < p->h; y++) {
         size_t k = (size_t)(b->top_down ? p->y + y : b->h - 1 - p->y - y);
-        uint8_t *to = img->pixel + (size_t)y * img->stride;
+        uint8_t *dst = img->pixel + (size_t)y * img->stride;
 
         for (int x = 0; x < p->w; x++)
-            memcpy(to + 3 * x, b->palette[r.index[k * r.w + (size_t)(p->x + x)]], 3);
+            memcpy(dst + 3 * x, b->palette[r.index[k * r.w + (size_t)(p->x + x)]], 3);
     }
     free(r.index);
     return 0;

@@ -22,9 +22,9 @@ struct bmp {
     uint8_t palette[256][3];
 };
 
-/* Reads the header at `at`. `offset`: offset of the pixels according to the file header;
+/* Reads the header at `pos`. `offset`: offset of the pixels according to the file header;
  * 0: right after header and palette. Returns FAILURE_DATA with a reason on errors. */
-int bmp_header(struct bmp *b, const uint8_t *data, size_t len, size_t at, size_t offset,
+int bmp_header(struct bmp *b, const uint8_t *data, size_t len, size_t pos, size_t offset,
                struct strbuf *why);
 
 /* Reads the part as RGB, as decoder.read. Offsets refer to f->data. */

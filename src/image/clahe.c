@@ -63,9 +63,9 @@ struct neighbors {
     float weight;
 };
 
-static struct neighbors neighbors_of(int at, int side, int tiles)
+static struct neighbors neighbors_of(int pos, int side, int tiles)
 {
-    float f = (float)at * (1.0f / (float)side) - 0.5f;
+    float f = (float)pos * (1.0f / (float)side) - 0.5f;
     int first = (int)(f + 1) - 1; /* rounded down: f is above -1 */
 
     return (struct neighbors){.first = first > 0 ? first : 0,

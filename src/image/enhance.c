@@ -75,7 +75,7 @@ CLONES void enhance_color(uint8_t *rgb, size_t n, float f)
 }
 
 /* Sharpens n bytes of a row: blends away by f from [1 1 1; 1 5 1; 1 1 1] / 13, rounded. */
-CLONES static void enhance_sharpen(uint8_t *restrict to, const uint8_t *restrict p,
+CLONES static void enhance_sharpen(uint8_t *restrict dst, const uint8_t *restrict p,
                                    ptrdiff_t stride, ptrdiff_t n, float f)
 {
     const uint8_t *up = p - stride, *down = p + stride;
@@ -87,7 +87,7 @@ CLONES static void enhance_sharpen(uint8_t *restrict to, const uint8_t *restrict
         sum += (uint32_t)(p[i - 3] + p[i] + p[i + 3]);
         sum += (uint32_t)(down[i - 3] + down[i] + down[i + 3]);
         /* / 26: exact below 2^18 */
-        to[i] = enhance_blend((int)((2 * sum + 13) * 20165 >> 19), p[i], f);
+        dst[i] = enhance_blend((int)((2 * sum + 13) * 20165 >> 19), p[i], f);
     }
 }
 
@@ -110,10 +110,10 @@ static void enhance_histogram(const uint8_t *rgb, size_t n, uint32_t h[3][256])
 
     memset(h, 0, sizeof(uint32_t[3][256]));
     for (size_t i = 0; i < n; i++) {
-        uint32_t(*to)[256] = i % 2 ? odd : h;
+        uint32_t(*count)[256] = i % 2 ? odd : h;
 
         for (int c = 0; c < 3; c++)
-            to[c][rgb[3 * i + (size_t)c]]++;
+            count[c][rgb[3 * i + (size_t)c]]++;
     }
     for (int c = 0; c < 3; c++)
         for (int v = 0; v < 256; v++)

@@ -19,21 +19,21 @@ int exif_orientation(const uint8_t *block, size_t len)
 {
     enum { TAG = 0x0112, SHORT = 3, ENTRY = 12 };
     bool big;
-    size_t at;
+    size_t pos;
     unsigned n;
 
     if (len < 8 || (memcmp(block, "II*\0", 4) != 0 && memcmp(block, "MM\0*", 4) != 0))
         return 0;
     big = *block == 'M';
-    at = exif_number(block + 4, 4, big);
-    if (at > len - 2)
+    pos = exif_number(block + 4, 4, big);
+    if (pos > len - 2)
         return 0;
-    n = exif_number(block + at, 2, big);
-    for (at += 2; n > 0 && at + ENTRY <= len; n--, at += ENTRY) {
-        unsigned v = exif_number(block + at + 8, 2, big);
+    n = exif_number(block + pos, 2, big);
+    for (pos += 2; n > 0 && pos + ENTRY <= len; n--, pos += ENTRY) {
+        unsigned v = exif_number(block + pos + 8, 2, big);
 
-        if (exif_number(block + at, 2, big) == TAG &&
-            exif_number(block + at + 2, 2, big) == SHORT)
+        if (exif_number(block + pos, 2, big) == TAG &&
+            exif_number(block + pos + 2, 2, big) == SHORT)
             return v >= 1 && v <= 8 ? (int)v : 1;
     }
     return 0;
@@ -71,13 +71,13 @@ int exif_orientation_text(const uint8_t *text, size_t len)
 {
     enum { PREFIX = 6 }; /* "Exif\0\0" */
     uint8_t *block = xmalloc(len / 2 + 1);
-    size_t at = 0, n = 0, skip;
+    size_t pos = 0, n = 0, skip;
     int lines = 0, high = -1, found;
 
-    for (; at < len && lines < 3; at++)
-        lines += text[at] == '\n';
-    for (; at < len; at++) {
-        int v = exif_hex(text[at]);
+    for (; pos < len && lines < 3; pos++)
+        lines += text[pos] == '\n';
+    for (; pos < len; pos++) {
+        int v = exif_hex(text[pos]);
 
         if (v >= 0 && high >= 0)
             block[n++] = (uint8_t)(high << 4 | v);
@@ -116,27 +116,26 @@ struct image_part exif_stored(int orientation, const struct image_part *p, int w
     return s;
 }
 
-void exif_apply(int orientation, const struct image *from, int w, int h, struct image *to)
+void exif_apply(int orientation, const struct image *src, int w, int h, struct image *dst)
 {
     bool swaps = exif_swaps(orientation), mx = mirrors_x(orientation),
          my = mirrors_y(orientation);
-    int x0 = mx ? w - from->x - from->w : from->x;
-    int y0 = my ? h - from->y - from->h : from->y;
-    size_t channels = (size_t)from->channels;
+    int x0 = mx ? w - src->x - src->w : src->x;
+    int y0 = my ? h - src->y - src->h : src->y;
+    size_t channels = (size_t)src->channels;
 
-    image_reserve(to, swaps ? from->h : from->w, swaps ? from->w : from->h,
-                  from->channels);
-    to->x = swaps ? y0 : x0;
-    to->y = swaps ? x0 : y0;
-    for (int y = 0; y < to->h; y++) {
-        uint8_t *out = to->pixel + (size_t)y * to->stride;
+    image_reserve(dst, swaps ? src->h : src->w, swaps ? src->w : src->h, src->channels);
+    dst->x = swaps ? y0 : x0;
+    dst->y = swaps ? x0 : y0;
+    for (int y = 0; y < dst->h; y++) {
+        uint8_t *out = dst->pixel + (size_t)y * dst->stride;
 
-        for (int x = 0; x < to->w; x++, out += channels) {
+        for (int x = 0; x < dst->w; x++, out += channels) {
             int sx = swaps ? y : x, sy = swaps ? x : y;
 
-            sx = mx ? from->w - 1 - sx : sx;
-            sy = my ? from->h - 1 - sy : sy;
-            memcpy(out, from->pixel + (size_t)sy * from->stride + (size_t)sx * channels,
+            sx = mx ? src->w - 1 - sx : sx;
+            sy = my ? src->h - 1 - sy : sy;
+            memcpy(out, src->pixel + (size_t)sy * src->stride + (size_t)sx * channels,
                    channels);
         }
     }

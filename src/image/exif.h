@@ -31,8 +31,8 @@ static inline bool exif_swaps(int orientation)
 /* Returns the stored part of a w x h image (as stored) that is displayed as `p`. */
 struct image_part exif_stored(int orientation, const struct image_part *p, int w, int h);
 
-/* Converts `from`, a part of a w x h image (all as stored), to the displayed orientation. */
-void exif_apply(int orientation, const struct image *from, int w, int h,
-                struct image *to);
+/* Converts `src`, a part of a w x h image (all as stored), to the displayed orientation. */
+void exif_apply(int orientation, const struct image *src, int w, int h,
+                struct image *dst);
 
 #endif

@@ -24,7 +24,7 @@ void image_gate_plan(int threads, size_t memory);
 
 /*
  * Call before allocating `bytes`; may wait. A thread in the lane stays there until it
- * leaves. Returns -1 with a reason if `bytes` exceeds `most`.
+ * leaves. Returns -1 with a reason if `bytes` exceeds the limit.
  */
 int image_gate_enter(size_t bytes, struct strbuf *why);
 

@@ -267,10 +267,10 @@ static void gif_draw(const struct gif *g, const uint8_t *canvas,
     img->y = p->y;
     for (int y = 0; y < p->h; y++) {
         const uint8_t *from = canvas + (size_t)(p->y + y) * (size_t)g->w + p->x;
-        uint8_t *to = img->pixel + (size_t)y * img->stride;
+        uint8_t *dst = img->pixel + (size_t)y * img->stride;
 
         for (int x = 0; x < p->w; x++)
-            memcpy(to + 3 * x, g->palette[from[x]], 3);
+            memcpy(dst + 3 * x, g->palette[from[x]], 3);
     }
 }
 

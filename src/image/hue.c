@@ -38,7 +38,7 @@ static int hue_of(const uint8_t *p, int hi, int lo)
 }
 
 /* Sets the pixel to a hue and a saturation, 1 to 255, and a value. */
-static void set_hue(uint8_t *to, int hue, int saturation, int value)
+static void set_hue(uint8_t *dst, int hue, int saturation, int value)
 {
     float h = (float)((double)(float)hue * 6.0 / 255.0);
     float s = (float)((double)(float)saturation / 255.0), f, v = (float)value;
@@ -51,7 +51,7 @@ static void set_hue(uint8_t *to, int hue, int saturation, int value)
     const int rgb[6][3] = {{value, t, p}, {q, value, p}, {p, value, t},
                            {p, q, value}, {t, p, value}, {value, p, q}};
     for (int c = 0; c < 3; c++)
-        to[c] = (uint8_t)rgb[sector % 6][c];
+        dst[c] = (uint8_t)rgb[sector % 6][c];
 }
 
 void enhance_hue(uint8_t *rgb, size_t n, double shift)

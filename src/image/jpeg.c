@@ -189,7 +189,7 @@ static void jpeg_rows(struct jpeg *j, int end)
     struct image *img = j->img;
 
     while ((int)j->c.output_scanline < end) {
-        uint8_t *to =
+        uint8_t *dst =
             img->pixel + (size_t)((int)j->c.output_scanline - img->y) * img->stride;
         JSAMPROW row[JPEG_ROWS];
         int n = end - (int)j->c.output_scanline;
@@ -197,12 +197,12 @@ static void jpeg_rows(struct jpeg *j, int end)
         if (jpeg_is_cmyk(j)) {
             row[0] = jpeg_row(j, (size_t)img->w * 4);
             jpeg_read_scanlines(&j->c, row, 1);
-            jpeg_from_cmyk(to, row[0], img->w);
+            jpeg_from_cmyk(dst, row[0], img->w);
             continue;
         }
         n = n < JPEG_ROWS ? n : JPEG_ROWS;
         for (int i = 0; i < n; i++)
-            row[i] = to + (size_t)i * img->stride;
+            row[i] = dst + (size_t)i * img->stride;
         jpeg_read_scanlines(&j->c, row, (JDIMENSION)n);
     }
 }
@@ -297,11 +297,11 @@ static int jpeg_restart(struct jpeg *j, const struct image_part *part, struct st
 /* Drops the last scan, whose header may be cut off; returns false if there is none. */
 static bool jpeg_drop_scan(struct jpeg *j)
 {
-    size_t at = j->len;
+    size_t pos = j->len;
 
-    while (at >= 2 && (j->data[at - 2] != 0xff || j->data[at - 1] != 0xda))
-        at--;
-    j->len = at >= 2 ? at - 2 : 0;
+    while (pos >= 2 && (j->data[pos - 2] != 0xff || j->data[pos - 1] != 0xda))
+        pos--;
+    j->len = pos >= 2 ? pos - 2 : 0;
     return j->len > 0;
 }
 
@@ -337,23 +337,23 @@ static const uint8_t *jpeg_app1(const struct decoder_file *f, const char *name,
                                 size_t name_len, size_t *len)
 {
     const uint8_t *d = f->data;
-    size_t at = 2;
+    size_t pos = 2;
 
-    while (at + 4 < f->len && d[at] == 0xff && d[at + 1] != 0xda) {
-        size_t n = (size_t)d[at + 2] << 8 | d[at + 3];
+    while (pos + 4 < f->len && d[pos] == 0xff && d[pos + 1] != 0xda) {
+        size_t n = (size_t)d[pos + 2] << 8 | d[pos + 3];
 
-        if (d[at + 1] == 0xff) { /* fill byte */
-            at++;
+        if (d[pos + 1] == 0xff) { /* fill byte */
+            pos++;
             continue;
         }
-        if (n < 2 || n > f->len - at - 2)
+        if (n < 2 || n > f->len - pos - 2)
             return NULL;
-        if (d[at + 1] == 0xe1 && n >= 2 + name_len &&
-            memcmp(d + at + 4, name, name_len) == 0) {
+        if (d[pos + 1] == 0xe1 && n >= 2 + name_len &&
+            memcmp(d + pos + 4, name, name_len) == 0) {
             *len = n - 2 - name_len;
-            return d + at + 4 + name_len;
+            return d + pos + 4 + name_len;
         }
-        at += 2 + n;
+        pos += 2 + n;
     }
     return NULL;
 }

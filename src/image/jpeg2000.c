@@ -99,7 +99,7 @@ struct jp2 {
     opj_image_t *image;
 };
 
-static OPJ_SIZE_T jp2_on_read(void *to, OPJ_SIZE_T n, void *arg)
+static OPJ_SIZE_T jp2_on_read(void *dst, OPJ_SIZE_T n, void *arg)
 {
     struct jp2 *j = arg;
     size_t rest = j->len - j->at;
@@ -107,7 +107,7 @@ static OPJ_SIZE_T jp2_on_read(void *to, OPJ_SIZE_T n, void *arg)
     if (rest == 0)
         return (OPJ_SIZE_T)-1;
     n = n < rest ? n : rest;
-    memcpy(to, j->data + j->at, n);
+    memcpy(dst, j->data + j->at, n);
     j->at += n;
     return n;
 }
@@ -122,13 +122,13 @@ static OPJ_OFF_T jp2_on_skip(OPJ_OFF_T n, void *arg)
     return n;
 }
 
-static OPJ_BOOL jp2_on_seek(OPJ_OFF_T at, void *arg)
+static OPJ_BOOL jp2_on_seek(OPJ_OFF_T pos, void *arg)
 {
     struct jp2 *j = arg;
 
-    if (at < 0 || (size_t)at > j->len)
+    if (pos < 0 || (size_t)pos > j->len)
         return OPJ_FALSE;
-    j->at = (size_t)at;
+    j->at = (size_t)pos;
     return OPJ_TRUE;
 }
 
@@ -242,11 +242,11 @@ static const char *jp2_refuse(const opj_image_t *m)
     if (m->numcomps == 0 || m->color_space == OPJ_CLRSPC_CMYK)
         return m->numcomps ? "CMYK is not read" : "no components";
     for (uint32_t c = 0; c < m->numcomps && c < 3; c++) {
-        const opj_image_comp_t *at = &m->comps[c];
+        const opj_image_comp_t *ptr = &m->comps[c];
 
-        if (!at->data || at->w == 0 || at->h == 0 || at->dx == 0 || at->dy == 0)
+        if (!ptr->data || ptr->w == 0 || ptr->h == 0 || ptr->dx == 0 || ptr->dy == 0)
             return "damaged: a component has no samples";
-        if (at->prec < 1 || at->prec > 16)
+        if (ptr->prec < 1 || ptr->prec > 16)
             return "its components have more than 16 bits";
     }
     return NULL;
@@ -259,14 +259,14 @@ static void jp2_draw(const opj_image_t *m, struct image *img)
     ycc = m->color_space == OPJ_CLRSPC_SYCC ||
           (m->color_space == OPJ_CLRSPC_UNSPECIFIED && jp2_is_subsampled(m));
     for (int y = 0; y < img->h; y++) {
-        uint8_t *to = img->pixel + (size_t)y * img->stride;
+        uint8_t *dst = img->pixel + (size_t)y * img->stride;
 
-        for (int x = 0; x < img->w; x++, to += 3) {
+        for (int x = 0; x < img->w; x++, dst += 3) {
             for (int c = 0; c < 3; c++)
-                to[c] = (uint8_t)jp2_sample(&m->comps[gray ? 0 : c], m->x0 + (uint32_t)x,
-                                            m->y0 + (uint32_t)y);
+                dst[c] = (uint8_t)jp2_sample(&m->comps[gray ? 0 : c], m->x0 + (uint32_t)x,
+                                             m->y0 + (uint32_t)y);
             if (ycc && !gray)
-                jp2_from_ycc(to);
+                jp2_from_ycc(dst);
         }
     }
 }

@@ -49,24 +49,24 @@ static void note_unknown(struct unknown *u, uint32_t rgb, int x, int y)
 static void map_pixels(struct label_reader *r, const struct label_colors *c,
                        struct unknown *u)
 {
-    uint8_t value = LABEL_IGNORE, *to = r->pixel;
+    uint8_t value = LABEL_IGNORE, *dst = r->pixel;
     uint32_t last = UINT32_MAX; /* matches no color */
 
     for (int y = 0; y < r->h; y++) {
         const uint8_t *p = r->rgb.pixel + (size_t)y * r->rgb.stride;
 
-        for (int x = 0; x < r->w; x++, p += 3, to++) {
+        for (int x = 0; x < r->w; x++, p += 3, dst++) {
             uint32_t rgb = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
 
             if (rgb != last) {
-                const struct label_color *at = label_colors_find(c, rgb);
+                const struct label_color *color = label_colors_find(c, rgb);
 
-                value = at ? at->value : LABEL_IGNORE;
-                last = at || c->others ? rgb : UINT32_MAX;
-                if (!at && !c->others)
+                value = color ? color->value : LABEL_IGNORE;
+                last = color || c->others ? rgb : UINT32_MAX;
+                if (!color && !c->others)
                     note_unknown(u, rgb, x, y);
             }
-            *to = value;
+            *dst = value;
         }
     }
 }

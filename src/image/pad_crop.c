@@ -2,17 +2,17 @@
 
 #include <string.h>
 
-int pad_source(enum pad_mode mode, int at, int n)
+int pad_source(enum pad_mode mode, int pos, int n)
 {
     int64_t period = mode == PAD_REFLECT ? 2 * ((int64_t)n - 1) : 2 * (int64_t)n, i;
 
-    if (at >= 0 && at < n)
-        return at;
+    if (pos >= 0 && pos < n)
+        return pos;
     if (mode == PAD_CONSTANT)
         return -1;
     if (mode == PAD_EDGE || n == 1)
-        return at < 0 ? 0 : n - 1;
-    i = at % period;
+        return pos < 0 ? 0 : n - 1;
+    i = pos % period;
     i = i < 0 ? i + period : i;
     if (i < n)
         return (int)i;
@@ -27,9 +27,9 @@ static void pad_crop_mirror(uint8_t *dst, const uint8_t *src, int n)
 
 /* Computes columns [from, to) of the crop one by one. */
 static void pad_crop_outside(const struct pad_crop *c, const uint8_t *row, int w,
-                             int from, int to, uint8_t *dst)
+                             int from, int end, uint8_t *dst)
 {
-    for (int i = from; i < to; i++) {
+    for (int i = from; i < end; i++) {
         uint8_t *p = dst + 3 * (ptrdiff_t)(c->flip ? c->w - 1 - i : i);
         int s = pad_source(c->mode, c->x + i, w);
 

@@ -19,9 +19,9 @@
 
 enum pad_mode { PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_SYMMETRIC };
 
-/* Returns the source index (of n >= 1 pixels) of position `at` in the padded row, which
+/* Returns the source index (of n >= 1 pixels) of position `pos` in the padded row, which
  * may be below 0 or beyond n; -1 for black. */
-int pad_source(enum pad_mode mode, int at, int n);
+int pad_source(enum pad_mode mode, int pos, int n);
 
 struct pad_crop {
     enum pad_mode mode;

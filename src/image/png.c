@@ -60,13 +60,13 @@ static int png_guard(struct png *g, void (*fn)(struct png *))
     return 0;
 }
 
-static void png_on_read(png_structp p, png_bytep to, size_t n)
+static void png_on_read(png_structp p, png_bytep dst, size_t n)
 {
     struct png *g = png_get_io_ptr(p);
 
     if (n > g->left)
         png_error(p, "the file is cut off");
-    memcpy(to, g->data, n);
+    memcpy(dst, g->data, n);
     g->data += n;
     g->left -= n;
 }
@@ -74,10 +74,10 @@ static void png_on_read(png_structp p, png_bytep to, size_t n)
 static png_voidp png_on_malloc(png_structp p, png_alloc_size_t size)
 {
     struct png *g = png_get_mem_ptr(p);
-    void *to = malloc(size);
+    void *dst = malloc(size);
 
-    g->no_memory |= !to && size;
-    return to;
+    g->no_memory |= !dst && size;
+    return dst;
 }
 
 static void png_on_free(png_structp p, png_voidp memory)

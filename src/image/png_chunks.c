@@ -32,17 +32,17 @@ bool png_chunks_size(const uint8_t *d, size_t len, int *w, int *h)
 
 int png_chunks_check(const uint8_t *d, size_t len, struct strbuf *why)
 {
-    for (size_t at = 8, n;; at += 12 + n) {
-        const uint8_t *chunk = d + at;
+    for (size_t pos = 8, n;; pos += 12 + n) {
+        const uint8_t *chunk = d + pos;
 
-        if (len - at < 12 || big_endian(chunk) > len - at - 12) {
+        if (len - pos < 12 || big_endian(chunk) > len - pos - 12) {
             strbuf_addstr(why, "the file is cut off");
             return -1;
         }
         n = big_endian(chunk);
         if (!(chunk[4] & 32) &&
             libdeflate_crc32(0, chunk + 4, n + 4) != big_endian(chunk + 8 + n)) {
-            strbuf_addf(why, "damaged: a wrong checksum after byte %zu", at);
+            strbuf_addf(why, "damaged: a wrong checksum after byte %zu", pos);
             return -1;
         }
         if (!memcmp(chunk + 4, "IEND", 4))
@@ -55,18 +55,18 @@ uint8_t *png_chunks_fill(const uint8_t *d, size_t *len)
     enum { COLORS = 3 * 256 };
     uint8_t *copy;
 
-    for (size_t at = 8, n; memcmp(d + at + 4, "IEND", 4) != 0; at += 12 + n) {
-        size_t end = at + 8 + (n = big_endian(d + at));
+    for (size_t pos = 8, n; memcmp(d + pos + 4, "IEND", 4) != 0; pos += 12 + n) {
+        size_t end = pos + 8 + (n = big_endian(d + pos));
 
-        if (memcmp(d + at + 4, "PLTE", 4) != 0)
+        if (memcmp(d + pos + 4, "PLTE", 4) != 0)
             continue;
         if (n >= COLORS || !n || n % 3)
             return NULL;
         copy = xcalloc(1, *len + COLORS - n);
         memcpy(copy, d, end);
-        copy[at + 2] = COLORS >> 8;
-        copy[at + 3] = COLORS & 255;
-        memcpy(copy + at + 8 + COLORS, d + end, *len - end);
+        copy[pos + 2] = COLORS >> 8;
+        copy[pos + 3] = COLORS & 255;
+        memcpy(copy + pos + 8 + COLORS, d + end, *len - end);
         *len += COLORS - n;
         return copy;
     }
@@ -112,32 +112,32 @@ static void text_compressed(struct png_text *s, const char *keyword, const uint8
 static void text_chunk(struct png_text *s, const uint8_t *kind, const uint8_t *data,
                        size_t len)
 {
-    const uint8_t *zero = memchr(data, 0, len), *end = data + len, *at;
+    const uint8_t *zero = memchr(data, 0, len), *end = data + len, *ptr;
     bool packed = !memcmp(kind, "zTXt", 4);
 
     if (!zero)
         return;
-    at = zero + 1 + packed;
+    ptr = zero + 1 + packed;
     if (!memcmp(kind, "iTXt", 4)) {
         packed = end - zero > 1 && zero[1] != 0;
-        at = end - zero > 3 ? memchr(zero + 3, 0, (size_t)(end - zero - 3)) : NULL;
-        at = at ? memchr(at + 1, 0, (size_t)(end - at - 1)) : NULL;
-        at = at ? at + 1 : end + 1;
+        ptr = end - zero > 3 ? memchr(zero + 3, 0, (size_t)(end - zero - 3)) : NULL;
+        ptr = ptr ? memchr(ptr + 1, 0, (size_t)(end - ptr - 1)) : NULL;
+        ptr = ptr ? ptr + 1 : end + 1;
     }
-    if (at <= end)
-        (packed ? text_compressed : text_plain)(s, (const char *)data, at,
-                                                (size_t)(end - at));
+    if (ptr <= end)
+        (packed ? text_compressed : text_plain)(s, (const char *)data, ptr,
+                                                (size_t)(end - ptr));
 }
 
 int png_chunks_orientation(const uint8_t *d, size_t len)
 {
     struct png_text s = {0};
 
-    for (size_t at = 8, n; at + 12 <= len; at += 12 + n) {
-        const uint8_t *kind = d + at + 4;
+    for (size_t pos = 8, n; pos + 12 <= len; pos += 12 + n) {
+        const uint8_t *kind = d + pos + 4;
 
-        n = big_endian(d + at);
-        if (n > len - at - 12)
+        n = big_endian(d + pos);
+        if (n > len - pos - 12)
             break;
         if (!memcmp(kind, "eXIf", 4) && !s.exif)
             s.exif = exif_orientation(kind + 4, n);

@@ -40,13 +40,13 @@ __attribute__((noreturn)) static void cut_on_error(png_structp p, png_const_char
     longjmp(c->jump, 1);
 }
 
-static void cut_on_read(png_structp p, png_bytep to, size_t n)
+static void cut_on_read(png_structp p, png_bytep dst, size_t n)
 {
     struct png_cut *c = png_get_io_ptr(p);
 
     if (n > c->left)
         png_error(p, "the file is cut off");
-    memcpy(to, c->data, n);
+    memcpy(dst, c->data, n);
     c->data += n;
     c->left -= n;
 }
@@ -54,10 +54,10 @@ static void cut_on_read(png_structp p, png_bytep to, size_t n)
 static png_voidp cut_on_malloc(png_structp p, png_alloc_size_t size)
 {
     struct png_cut *c = png_get_mem_ptr(p);
-    void *to = malloc(size);
+    void *dst = malloc(size);
 
-    c->no_memory |= !to && size;
-    return to;
+    c->no_memory |= !dst && size;
+    return dst;
 }
 
 static void cut_on_free(png_structp p, png_voidp memory)
@@ -103,12 +103,12 @@ static uint32_t big_endian(const uint8_t *p)
 static uint8_t *cut_copy(const uint8_t *d, size_t len)
 {
     uint8_t *copy = xmemdup(d, len);
-    size_t at = 8, n;
+    size_t pos = 8, n;
 
-    while (at + 8 <= len && (n = big_endian(d + at)) <= len - at - 8)
-        at += 12 + n;
-    for (int i = 0; at + 8 <= len && i < 4; i++)
-        copy[at + (size_t)i] = (uint8_t)((len - at - 8) >> 8 * (3 - i));
+    while (pos + 8 <= len && (n = big_endian(d + pos)) <= len - pos - 8)
+        pos += 12 + n;
+    for (int i = 0; pos + 8 <= len && i < 4; i++)
+        copy[pos + (size_t)i] = (uint8_t)((len - pos - 8) >> 8 * (3 - i));
     return copy;
 }
 

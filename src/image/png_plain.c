@@ -86,15 +86,15 @@ static inline int nearest(int a, int b, int c)
     return pb <= pc ? b : c;
 }
 
-/* Filters 1, 3, and 4. One pixel (`step` bytes) before `to` and `up` must be readable. */
-static void unfilter_bytes(int filter, ptrdiff_t step, const uint8_t *from,
-                           const uint8_t *up, uint8_t *to, ptrdiff_t n)
+/* Filters 1, 3, and 4. One pixel (`step` bytes) before `dst` and `up` must be readable. */
+static void unfilter_bytes(int filter, ptrdiff_t step, const uint8_t *src,
+                           const uint8_t *up, uint8_t *dst, ptrdiff_t n)
 {
     for (ptrdiff_t i = 0; i < n; i++) {
-        int a = to[i - step], b = up[i], c = up[i - step];
+        int a = dst[i - step], b = up[i], c = up[i - step];
         int guess = filter == 1 ? a : filter == 3 ? (a + b) / 2 : nearest(a, b, c);
 
-        to[i] = (uint8_t)(from[i] + guess);
+        dst[i] = (uint8_t)(src[i] + guess);
     }
 }
 
@@ -137,15 +137,16 @@ static inline __m128i nearest4(__m128i a, __m128i b, __m128i c)
 }
 
 /* Pixels of three or four bytes, always read and written as four. */
-static inline __attribute__((always_inline)) void
-unfilter_pixels(int filter, size_t step, const uint8_t *from, const uint8_t *up,
-                uint8_t *to, size_t n)
+static inline __attribute__((always_inline)) void unfilter_pixels(int filter, size_t step,
+                                                                  const uint8_t *src,
+                                                                  const uint8_t *up,
+                                                                  uint8_t *dst, size_t n)
 {
     const __m128i zero = _mm_setzero_si128(), one = _mm_set1_epi8(1);
     __m128i a = zero, c = zero;
 
     for (size_t i = 0; i < n; i += step) {
-        __m128i x = load_pixel(from + i), b = load_pixel(up + i);
+        __m128i x = load_pixel(src + i), b = load_pixel(up + i);
 
         if (filter == 1) {
             a = _mm_add_epi8(x, a);
@@ -160,25 +161,25 @@ unfilter_pixels(int filter, size_t step, const uint8_t *from, const uint8_t *up,
             c = wide;
             a = _mm_add_epi8(x, _mm_packus_epi16(guess, guess));
         }
-        store_pixel(to + i, a);
+        store_pixel(dst + i, a);
     }
 }
 
-static bool unfilter_fast(int filter, int step, const uint8_t *from, const uint8_t *up,
-                          uint8_t *to, size_t n)
+static bool unfilter_fast(int filter, int step, const uint8_t *src, const uint8_t *up,
+                          uint8_t *dst, size_t n)
 {
     if (step == 3 && filter == 1)
-        unfilter_pixels(1, 3, from, up, to, n);
+        unfilter_pixels(1, 3, src, up, dst, n);
     else if (step == 3 && filter == 3)
-        unfilter_pixels(3, 3, from, up, to, n);
+        unfilter_pixels(3, 3, src, up, dst, n);
     else if (step == 3)
-        unfilter_pixels(4, 3, from, up, to, n);
+        unfilter_pixels(4, 3, src, up, dst, n);
     else if (step == 4 && filter == 1)
-        unfilter_pixels(1, 4, from, up, to, n);
+        unfilter_pixels(1, 4, src, up, dst, n);
     else if (step == 4 && filter == 3)
-        unfilter_pixels(3, 4, from, up, to, n);
+        unfilter_pixels(3, 4, src, up, dst, n);
     else if (step == 4)
-        unfilter_pixels(4, 4, from, up, to, n);
+        unfilter_pixels(4, 4, src, up, dst, n);
     else
         return false;
     return true;
@@ -186,24 +187,24 @@ static bool unfilter_fast(int filter, int step, const uint8_t *from, const uint8
 
 #else
 
-static bool unfilter_fast(int filter, int step, const uint8_t *from, const uint8_t *up,
-                          uint8_t *to, size_t n)
+static bool unfilter_fast(int filter, int step, const uint8_t *src, const uint8_t *up,
+                          uint8_t *dst, size_t n)
 {
-    (void)filter, (void)step, (void)from, (void)up, (void)to, (void)n;
+    (void)filter, (void)step, (void)src, (void)up, (void)dst, (void)n;
     return false;
 }
 
 #endif
 
-void png_plain_unfilter(int filter, int step, const uint8_t *from, const uint8_t *up,
-                        uint8_t *to, size_t n)
+void png_plain_unfilter(int filter, int step, const uint8_t *src, const uint8_t *up,
+                        uint8_t *dst, size_t n)
 {
     if (filter == 0)
-        memcpy(to, from, n);
+        memcpy(dst, src, n);
     else if (filter == 2)
-        add_up(from, up, to, n);
-    else if (!unfilter_fast(filter, step, from, up, to, n))
-        unfilter_bytes(filter, step, from, up, to, (ptrdiff_t)n);
+        add_up(src, up, dst, n);
+    else if (!unfilter_fast(filter, step, src, up, dst, n))
+        unfilter_bytes(filter, step, src, up, dst, (ptrdiff_t)n);
 }
 
 /* ---- chunks ---- */
@@ -299,20 +300,20 @@ static bool is_plain(const uint8_t *d, size_t len, int channels, struct png_imag
 }
 
 /* Converts pixels [x, x + n) of a row to RGB, or copies them. */
-static void put_row(const struct png_image *m, int channels, const uint8_t *from, int n,
-                    uint8_t *to)
+static void put_row(const struct png_image *m, int channels, const uint8_t *src, int n,
+                    uint8_t *dst)
 {
     if (channels == m->stored && m->kind != COLOR_PALETTE) {
-        memcpy(to, from, (size_t)n * (size_t)channels);
+        memcpy(dst, src, (size_t)n * (size_t)channels);
         return;
     }
-    for (int i = 0; i < n; i++, from += m->stored, to += 3) {
+    for (int i = 0; i < n; i++, src += m->stored, dst += 3) {
         if (m->kind == COLOR_PALETTE)
-            memcpy(to, m->color[*from], 3);
+            memcpy(dst, m->color[*src], 3);
         else if (m->stored >= 3)
-            memcpy(to, from, 3);
+            memcpy(dst, src, 3);
         else
-            memset(to, *from, 3);
+            memset(dst, *src, 3);
     }
 }
 
@@ -322,7 +323,7 @@ static int put_rows(const struct png_plain *p, const struct png_image *m,
                     struct strbuf *why)
 {
     size_t row = (size_t)m->w * (size_t)m->stored, padded = row + 2 * SLACK;
-    uint8_t *up = p->two.data + SLACK, *to = up + padded;
+    uint8_t *up = p->two.data + SLACK, *dst = up + padded;
     const uint8_t *from = p->rows.data;
 
     memset(p->two.data, 0, 2 * padded);
@@ -333,12 +334,12 @@ static int put_rows(const struct png_plain *p, const struct png_image *m,
             strbuf_addf(why, "damaged: row %d has the filter %d", y, *from);
             return FAILURE_DATA;
         }
-        png_plain_unfilter(*from, m->stored, from + 1, up, to, row);
+        png_plain_unfilter(*from, m->stored, from + 1, up, dst, row);
         if (y >= part->y)
-            put_row(m, channels, to + (size_t)part->x * (size_t)m->stored, part->w,
+            put_row(m, channels, dst + (size_t)part->x * (size_t)m->stored, part->w,
                     img->pixel + (size_t)(y - part->y) * img->stride);
-        up = to;
-        to = was;
+        up = dst;
+        dst = was;
     }
     return 0;
 }
@@ -399,11 +400,11 @@ bool png_plain_has_values(const uint8_t *d, size_t len)
            !d[28];
 }
 
-int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t *to,
+int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t *dst,
                      struct strbuf *why)
 {
     struct png_image m = {.kind = COLOR_GRAY, .stored = 1};
-    struct image img = {.pixel = to};
+    struct image img = {.pixel = dst};
     int rc;
 
     if (!png_chunks_size(d, len, &m.w, &m.h))

@@ -29,15 +29,15 @@ bool png_plain_has_values(const uint8_t *d, size_t len);
 
 /* Reads the h w bytes of such a file as stored. Requires png_chunks_check(). Returns as
  * png_plain_read. */
-int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t *to,
+int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t *dst,
                      struct strbuf *why);
 
 /*
  * Unfilters one row of n bytes that follows its filter (0 to 4), `step` bytes per pixel,
- * into `to`, which has room for four bytes more. up: the row above. Four zero bytes must
+ * into `dst`, which has room for four bytes more. up: the row above. Four zero bytes must
  * precede both output rows.
  */
-void png_plain_unfilter(int filter, int step, const uint8_t *from, const uint8_t *up,
-                        uint8_t *to, size_t n);
+void png_plain_unfilter(int filter, int step, const uint8_t *src, const uint8_t *up,
+                        uint8_t *dst, size_t n);
 
 #endif

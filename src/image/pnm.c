@@ -104,19 +104,19 @@ static size_t pnm_stride(const struct pnm *p)
 }
 
 /* Converts pixels [x, x + n) of a row; bits: 1 is black in PBM. */
-static void pnm_row(const struct pnm *p, const uint8_t *row, int x, int n, uint8_t *to)
+static void pnm_row(const struct pnm *p, const uint8_t *row, int x, int n, uint8_t *dst)
 {
     int bytes = p->bits / 8, step = p->channels * bytes;
 
-    for (int i = x; i < x + n; i++, to += 3)
+    for (int i = x; i < x + n; i++, dst += 3)
         for (int c = 0; c < 3; c++) {
             const uint8_t *s = row + (size_t)i * (size_t)step +
                                (p->channels == 3 ? (size_t)(c * bytes) : 0);
 
             if (p->bits == 1)
-                to[c] = row[i / 8] >> (7 - i % 8) & 1 ? 0 : 255;
+                dst[c] = row[i / 8] >> (7 - i % 8) & 1 ? 0 : 255;
             else
-                to[c] = pnm_value(p, bytes == 2 ? s[0] << 8 | s[1] : *s);
+                dst[c] = pnm_value(p, bytes == 2 ? s[0] << 8 | s[1] : *s);
         }
 }
 
@@ -134,14 +134,14 @@ static int pnm_binary(const struct pnm *p, const struct decoder_file *f,
     for (int y = 0; y < part->h; y++) {
         const uint8_t *row =
             (const uint8_t *)f->data + p->offset + (size_t)(part->y + y) * stride;
-        uint8_t *to = img->pixel + (size_t)y * img->stride;
+        uint8_t *dst = img->pixel + (size_t)y * img->stride;
 
         if ((size_t)(part->y + y) >= rows)
-            memset(to, 0, img->stride);
+            memset(dst, 0, img->stride);
         else if (p->channels == 3 && p->maxval == 255)
-            memcpy(to, row + 3 * (size_t)part->x, img->stride);
+            memcpy(dst, row + 3 * (size_t)part->x, img->stride);
         else
-            pnm_row(p, row, part->x, part->w, to);
+            pnm_row(p, row, part->x, part->w, dst);
     }
     return 0;
 }
@@ -184,17 +184,17 @@ static int pnm_plain(const struct pnm *p, const struct decoder_file *f,
     for (int y = 0; y < p->h; y++)
         for (int x = 0; x < row; x++) {
             int v = pnm_text(p, f, &offset, why);
-            uint8_t *to;
+            uint8_t *dst;
 
             if (v < 0)
                 return why->len ? FAILURE_DATA : decoder_cut(f, why);
             if (y < part->y || y >= part->y + part->h || x < x0 || x >= x1)
                 continue;
-            to = img->pixel + (size_t)(y - part->y) * img->stride;
+            dst = img->pixel + (size_t)(y - part->y) * img->stride;
             if (p->channels == 3)
-                to[x - x0] = pnm_value(p, v);
+                dst[x - x0] = pnm_value(p, v);
             else
-                memset(to + 3 * (x - x0), pnm_value(p, v), 3);
+                memset(dst + 3 * (x - x0), pnm_value(p, v), 3);
         }
     return 0;
 }

@@ -11,9 +11,9 @@
 
 static enum resize_passes resize_limit = RESIZE_AVX512; /* set by resize_limit_passes */
 
-struct resize_axis resize_axis_all(int from, int to, int out)
+struct resize_axis resize_axis_all(int from, int end, int out)
 {
-    return (struct resize_axis){from, to, from, to, out, 0, out};
+    return (struct resize_axis){from, end, from, end, out, 0, out};
 }
 
 /* Computes the weights of output o over the source pixels [lo, hi), with sum 1, in
@@ -159,10 +159,10 @@ static void resize_mid_along_y(struct resizer *r, uint8_t *dst, size_t dst_strid
     }
     for (int y = 0; y < t->n; y++, dst += dst_stride) {
         for (int k = 0; k < taps; k++) {
-            int at = t->first[y] + k; /* beyond the last row the weight is zero */
+            int pos = t->first[y] + k; /* beyond the last row the weight is zero */
 
-            at = at < r->mid.h ? at : r->mid.h - 1;
-            r->row[k] = r->mid.pixel + (size_t)at * r->mid.stride;
+            pos = pos < r->mid.h ? pos : r->mid.h - 1;
+            r->row[k] = r->mid.pixel + (size_t)pos * r->mid.stride;
         }
         pass(t->high + (size_t)y * (size_t)t->stride,
              t->low + (size_t)y * (size_t)t->stride, r->row, taps, dst, r->x.n * 3);
@@ -171,7 +171,7 @@ static void resize_mid_along_y(struct resizer *r, uint8_t *dst, size_t dst_strid
 
 void resize(struct resizer *r, const struct image *src, const struct resize_axis *x,
             const struct resize_axis *y, enum resize_filter f,
-            const struct resize_target *to)
+            const struct resize_target *dst)
 {
     int x0, x1, y0, y1;
 
@@ -180,10 +180,10 @@ void resize(struct resizer *r, const struct image *src, const struct resize_axis
     if (x0 < src->x || y0 < src->y || x1 > src->x + src->w || y1 > src->y + src->h)
         BUG("resize looks at %d..%d x %d..%d of an image at %d,%d of %dx%d", x0, x1, y0,
             y1, src->x, src->y, src->w, src->h);
-    resize_table_fill(r, &r->x, x, f, src->x, src->w, to->flip);
+    resize_table_fill(r, &r->x, x, f, src->x, src->w, dst->flip);
     resize_table_fill(r, &r->y, y, f, y0, y1 - y0, false);
     resize_rows_along_x(r, src, y0, y1);
-    resize_mid_along_y(r, to->pixel, to->stride);
+    resize_mid_along_y(r, dst->pixel, dst->stride);
 }
 
 void resizer_release(struct resizer *r)

@@ -24,7 +24,7 @@
 #include "image/image.h"
 
 /* Returns the axis that maps all of [from, to) to `out` pixels without taps outside. */
-struct resize_axis resize_axis_all(int from, int to, int out);
+struct resize_axis resize_axis_all(int from, int end, int out);
 
 /* Owns tables and the intermediate image; one per thread, reused. Initialize to {0}. */
 struct resizer {
@@ -53,7 +53,7 @@ struct resize_target {
  * its position. */
 void resize(struct resizer *r, const struct image *src, const struct resize_axis *x,
             const struct resize_axis *y, enum resize_filter f,
-            const struct resize_target *to);
+            const struct resize_target *dst);
 
 /* Versions of the passes; the best that the processor supports is used. */
 enum resize_passes { RESIZE_C, RESIZE_AVX2, RESIZE_AVX512 };

@@ -96,15 +96,15 @@ AVX2 static void resize_rows4(const struct resize_table *t, const struct resize_
     size_t step = r->src_stride, out = r->dst_stride;
 
     for (int x = 0; x < t->n; x++) {
-        size_t at = (size_t)x * (size_t)t->stride;
+        size_t pos = (size_t)x * (size_t)t->stride;
         const uint8_t *p = r->src + (size_t)t->first[x] * 3;
         uint8_t *dst = r->dst + (size_t)x * 3;
         struct resize_sum a0 = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         struct resize_sum a1 = a0, a2 = a0, a3 = a0;
 
         for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += resize_step) {
-            struct resize_sum w4 = {resize_weights4(t->high + at + k, s.weights),
-                                    resize_weights4(t->low + at + k, s.weights)};
+            struct resize_sum w4 = {resize_weights4(t->high + pos + k, s.weights),
+                                    resize_weights4(t->low + pos + k, s.weights)};
 
             resize_add4(&a0, p, &w4, s.pixels);
             resize_add4(&a1, p + step, &w4, s.pixels);
@@ -124,13 +124,13 @@ AVX2 static void resize_row1(const struct resize_table *t, const uint8_t *src,
     struct resize_shuffle s = resize_shuffles();
 
     for (int x = 0; x < t->n; x++) {
-        size_t at = (size_t)x * (size_t)t->stride;
+        size_t pos = (size_t)x * (size_t)t->stride;
         const uint8_t *p = src + (size_t)t->first[x] * 3;
         struct resize_sum acc = {_mm256_setzero_si256(), _mm256_setzero_si256()};
 
         for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += resize_step) {
-            struct resize_sum w4 = {resize_weights4(t->high + at + k, s.weights),
-                                    resize_weights4(t->low + at + k, s.weights)};
+            struct resize_sum w4 = {resize_weights4(t->high + pos + k, s.weights),
+                                    resize_weights4(t->low + pos + k, s.weights)};
 
             resize_add4(&acc, p, &w4, s.pixels);
         }
@@ -173,7 +173,7 @@ AVX2 static inline __m256i resize_pair(const int16_t *w)
 
 /* Computes 32 columns of one output row. */
 AVX2 static inline void resize_columns32(const int16_t *high, const int16_t *low,
-                                         const uint8_t *const *row, int taps, size_t at,
+                                         const uint8_t *const *row, int taps, size_t pos,
                                          uint8_t *dst)
 {
     const __m256i zero = _mm256_setzero_si256();
@@ -181,8 +181,8 @@ AVX2 static inline void resize_columns32(const int16_t *high, const int16_t *low
     __m256i first, second;
 
     for (int k = 0; k < taps; k += 2) {
-        __m256i p = _mm256_loadu_si256((const __m256i *)(row[k] + at));
-        __m256i q = _mm256_loadu_si256((const __m256i *)(row[k + 1] + at));
+        __m256i p = _mm256_loadu_si256((const __m256i *)(row[k] + pos));
+        __m256i q = _mm256_loadu_si256((const __m256i *)(row[k + 1] + pos));
         __m256i lo = _mm256_unpacklo_epi8(p, q), hi = _mm256_unpackhi_epi8(p, q);
         struct resize_sum w = {resize_pair(high + k), resize_pair(low + k)};
 
@@ -193,21 +193,21 @@ AVX2 static inline void resize_columns32(const int16_t *high, const int16_t *low
     }
     first = _mm256_packs_epi32(resize_round(a0), resize_round(a1));
     second = _mm256_packs_epi32(resize_round(a2), resize_round(a3));
-    _mm256_storeu_si256((__m256i *)(dst + at), _mm256_packus_epi16(first, second));
+    _mm256_storeu_si256((__m256i *)(dst + pos), _mm256_packus_epi16(first, second));
 }
 
 AVX2 void resize_vertical_avx2(const int16_t *high, const int16_t *low,
                                const uint8_t *const *row, int taps, uint8_t *dst, int len)
 {
-    int at = 0;
+    int pos = 0;
 
     if (len < 32) {
         resize_vertical_c(high, low, row, taps, dst, len);
         return;
     }
-    for (; at + 32 <= len; at += 32)
-        resize_columns32(high, low, row, taps, (size_t)at, dst);
-    if (at < len) /* the last block overlaps */
+    for (; pos + 32 <= len; pos += 32)
+        resize_columns32(high, low, row, taps, (size_t)pos, dst);
+    if (pos < len) /* the last block overlaps */
         resize_columns32(high, low, row, taps, (size_t)len - 32, dst);
 }
 

@@ -103,7 +103,7 @@ AVX512 static void resize_rows8(const struct resize_table *t, const struct resiz
     size_t step = r->src_stride, out = r->dst_stride;
 
     for (int x = 0; x < t->n; x++) {
-        size_t at = (size_t)x * (size_t)t->stride;
+        size_t pos = (size_t)x * (size_t)t->stride;
         const uint8_t *p = r->src + (size_t)t->first[x] * 3;
         uint8_t *dst = r->dst + (size_t)x * 3;
         struct resize_sum a = {_mm512_setzero_si512(), _mm512_setzero_si512()}, b = a;
@@ -111,7 +111,7 @@ AVX512 static void resize_rows8(const struct resize_table *t, const struct resiz
         /* the next eight rows, which mostly come from memory */
         __builtin_prefetch(p + (8 + (size_t)x % 8) * step);
         for (int k = 0; k < t->taps; k += RESIZE_GROUP, p += 3 * RESIZE_GROUP) {
-            struct resize_four w = resize_weights4(t, at + (size_t)k);
+            struct resize_four w = resize_weights4(t, pos + (size_t)k);
             __m512i up = resize_load4(p, step), down = resize_load4(p + 4 * step, step);
 
             resize_add(&a, _mm512_shuffle_epi8(up, one), &w.first);
@@ -138,16 +138,16 @@ void resize_horizontal_avx512(const struct resize_table *t, const struct resize_
 
 /* Computes 64 columns of one output row. */
 AVX512 static inline void resize_columns64(const int16_t *high, const int16_t *low,
-                                           const uint8_t *const *row, int taps, size_t at,
-                                           uint8_t *dst)
+                                           const uint8_t *const *row, int taps,
+                                           size_t pos, uint8_t *dst)
 {
     const __m512i zero = _mm512_setzero_si512();
     struct resize_sum a0 = {zero, zero}, a1 = a0, a2 = a0, a3 = a0;
     __m512i first, second;
 
     for (int k = 0; k < taps; k += 2) {
-        __m512i p = _mm512_loadu_si512(row[k] + at);
-        __m512i q = _mm512_loadu_si512(row[k + 1] + at);
+        __m512i p = _mm512_loadu_si512(row[k] + pos);
+        __m512i q = _mm512_loadu_si512(row[k + 1] + pos);
         __m512i lo = _mm512_unpacklo_epi8(p, q), hi = _mm512_unpackhi_epi8(p, q);
         struct resize_sum w = {resize_pair(high + k), resize_pair(low + k)};
 
@@ -158,22 +158,22 @@ AVX512 static inline void resize_columns64(const int16_t *high, const int16_t *l
     }
     first = _mm512_packs_epi32(resize_round(&a0), resize_round(&a1));
     second = _mm512_packs_epi32(resize_round(&a2), resize_round(&a3));
-    _mm512_storeu_si512(dst + at, _mm512_packus_epi16(first, second));
+    _mm512_storeu_si512(dst + pos, _mm512_packus_epi16(first, second));
 }
 
 AVX512 void resize_vertical_avx512(const int16_t *high, const int16_t *low,
                                    const uint8_t *const *row, int taps, uint8_t *dst,
                                    int len)
 {
-    int at = 0;
+    int pos = 0;
 
     if (len < 64) {
         resize_vertical_avx2(high, low, row, taps, dst, len);
         return;
     }
-    for (; at + 64 <= len; at += 64)
-        resize_columns64(high, low, row, taps, (size_t)at, dst);
-    if (at < len) /* the last block overlaps */
+    for (; pos + 64 <= len; pos += 64)
+        resize_columns64(high, low, row, taps, (size_t)pos, dst);
+    if (pos < len) /* the last block overlaps */
         resize_columns64(high, low, row, taps, (size_t)len - 64, dst);
 }
 

@@ -8,15 +8,15 @@ void resize_horizontal_c(const struct resize_table *t, const struct resize_rows 
         uint8_t *dst = r->dst + (size_t)y * r->dst_stride;
 
         for (int x = 0; x < t->n; x++, dst += 3) {
-            size_t at = (size_t)x * (size_t)t->stride;
+            size_t pos = (size_t)x * (size_t)t->stride;
             const uint8_t *p = src + (size_t)t->first[x] * 3;
             int32_t high[3] = {0};
             uint32_t low[3] = {0};
 
             for (int k = 0; k < t->taps; k++, p += 3)
                 for (int c = 0; c < 3; c++) {
-                    high[c] += t->high[at + (size_t)k] * p[c];
-                    low[c] += (uint32_t)(t->low[at + (size_t)k] * p[c]);
+                    high[c] += t->high[pos + (size_t)k] * p[c];
+                    low[c] += (uint32_t)(t->low[pos + (size_t)k] * p[c]);
                 }
             for (int c = 0; c < 3; c++)
                 dst[c] = resize_pixel(high[c], low[c]);

@@ -13,10 +13,10 @@ const char *stage_name(enum stage stage)
     return names[stage];
 }
 
-void stage_times_add(struct stage_times *to, const struct stage_times *more, double sign)
+void stage_times_add(struct stage_times *dst, const struct stage_times *more, double sign)
 {
     for (int i = 0; i < STAGES; i++)
-        to->seconds[i] += sign * more->seconds[i];
+        dst->seconds[i] += sign * more->seconds[i];
 }
 
 double stage_times_sum(const struct stage_times *t)

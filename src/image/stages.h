@@ -59,7 +59,8 @@ static inline void stage_end(struct stage_times *t, enum stage stage, double *fr
 }
 
 const char *stage_name(enum stage stage); /* "read" */
-void stage_times_add(struct stage_times *to, const struct stage_times *more, double sign);
+void stage_times_add(struct stage_times *dst, const struct stage_times *more,
+                     double sign);
 double stage_times_sum(const struct stage_times *t);
 enum stage stage_slowest(const struct stage_times *t);
 

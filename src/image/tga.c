@@ -80,7 +80,7 @@ static size_t tga_bytes(int bits)
 static int tga_header(struct tga *t, const struct decoder_file *f, struct strbuf *why)
 {
     const uint8_t *d = f->data;
-    size_t at = TGA_HEADER + (size_t)d[0], n = le16(d + 5), step = tga_bytes(d[7]);
+    size_t pos = TGA_HEADER + (size_t)d[0], n = le16(d + 5), step = tga_bytes(d[7]);
 
     memset(t, 0, sizeof(*t));
     t->w = (int)le16(d + 12);
@@ -90,13 +90,13 @@ static int tga_header(struct tga *t, const struct decoder_file *f, struct strbuf
     t->runs = d[2] & TGA_RUNS;
     t->right_to_left = d[17] & 0x10;
     t->top_down = d[17] & 0x20;
-    t->pixels = at + (d[1] ? n * step : 0);
+    t->pixels = pos + (d[1] ? n * step : 0);
     if (t->pixels > f->len) {
         strbuf_addstr(why, "the file is cut off");
         return FAILURE_DATA;
     }
     for (size_t i = 0, k = le16(d + 3); d[1] && i < n && k < 256; i++, k++)
-        tga_color(d + at + i * step, d[7], t->palette[k]);
+        tga_color(d + pos + i * step, d[7], t->palette[k]);
     return 0;
 }
 
@@ -117,7 +117,7 @@ static void tga_pixel(const struct tga *t, const uint8_t *row, int x, uint8_t *r
 
 /* Unpacks up to `size` bytes of pixels; returns their number. Packets may cross the ends
  * of rows. */
-static size_t tga_unpack(const struct tga *t, const struct decoder_file *f, uint8_t *to,
+static size_t tga_unpack(const struct tga *t, const struct decoder_file *f, uint8_t *dst,
                          size_t size)
 {
     const uint8_t *d = (const uint8_t *)f->data + t->pixels;
@@ -131,7 +131,7 @@ static size_t tga_unpack(const struct tga *t, const struct decoder_file *f, uint
             break;
         d++;
         for (size_t i = 0; i < count && n < size; i++, n += step)
-            memcpy(to + n, d + (run ? 0 : i * step), step);
+            memcpy(dst + n, d + (run ? 0 : i * step), step);
         d += want;
         left -= 1 + want;
     }
@@ -152,13 +152,13 @@ static int tga_draw(const struct tga *t, const struct decoder_file *f,
     img->y = p->y;
     for (int y = 0; y < p->h; y++) {
         size_t k = (size_t)(t->top_down ? p->y + y : t->h - 1 - p->y - y);
-        uint8_t *to = img->pixel + (size_t)y * img->stride;
+        uint8_t *dst = img->pixel + (size_t)y * img->stride;
 
-        for (int x = p->x; x < p->x + p->w; x++, to += 3)
+        for (int x = p->x; x < p->x + p->w; x++, dst += 3)
             if ((k + 1) * row <= got)
-                tga_pixel(t, stored + k * row, t->right_to_left ? t->w - 1 - x : x, to);
+                tga_pixel(t, stored + k * row, t->right_to_left ? t->w - 1 - x : x, dst);
             else
-                memcpy(to, t->palette[0], 3);
+                memcpy(dst, t->palette[0], 3);
     }
     return 0;
 }

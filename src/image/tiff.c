@@ -88,13 +88,13 @@ tiff_on_warning(TIFF *t, void *user, const char *module, const char *format, va_
     return 1;
 }
 
-static tmsize_t tiff_on_read(thandle_t handle, void *to, tmsize_t n)
+static tmsize_t tiff_on_read(thandle_t handle, void *dst, tmsize_t n)
 {
     struct tiff_source *s = handle;
     size_t left = s->at < s->len ? s->len - s->at : 0;
     size_t n_copied = (size_t)n < left ? (size_t)n : left;
 
-    memcpy(to, s->data + s->len - left, n_copied);
+    memcpy(dst, s->data + s->len - left, n_copied);
     s->at += n_copied;
     return (tmsize_t)n_copied;
 }
@@ -107,11 +107,11 @@ static tmsize_t tiff_on_write(thandle_t handle, void *from, tmsize_t n)
     return -1;
 }
 
-static toff_t tiff_on_seek(thandle_t handle, toff_t to, int from)
+static toff_t tiff_on_seek(thandle_t handle, toff_t offset, int from)
 {
     struct tiff_source *s = handle;
 
-    s->at = to + (from == SEEK_CUR ? s->at : from == SEEK_END ? s->len : 0);
+    s->at = offset + (from == SEEK_CUR ? s->at : from == SEEK_END ? s->len : 0);
     return s->at;
 }
 
@@ -197,46 +197,47 @@ static bool tiff_is_cut(TIFF *t, size_t len)
     uint32_t n = TIFFIsTiled(t) ? TIFFNumberOfTiles(t) : TIFFNumberOfStrips(t);
 
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t at = TIFFGetStrileOffset(t, i), size = TIFFGetStrileByteCount(t, i);
+        uint64_t pos = TIFFGetStrileOffset(t, i), size = TIFFGetStrileByteCount(t, i);
 
-        if (at > len || size > len - at)
+        if (pos > len || size > len - pos)
             return true;
     }
     return false;
 }
 
-/* Reads the strip or tile at pixel (x, y), of one plane, into `to`. Returns false if it
+/* Reads the strip or tile at pixel (x, y), of one plane, into `dst`. Returns false if it
  * is damaged. Bytes that libtiff does not set are 0. */
 static bool tiff_block(TIFF *t, const struct tiff_layout *l, int x, int y, int plane,
-                       uint8_t *to)
+                       uint8_t *dst)
 {
     int rows = l->tiled || l->h - y > l->block_h ? l->block_h : l->h - y;
     tmsize_t size = (tmsize_t)l->row * rows, got;
     uint32_t ux = (uint32_t)x, uy = (uint32_t)y;
 
-    memset(to, 0, (size_t)size);
+    memset(dst, 0, (size_t)size);
     if (l->tiled)
-        got = TIFFReadEncodedTile(t, TIFFComputeTile(t, ux, uy, 0, (uint16_t)plane), to,
+        got = TIFFReadEncodedTile(t, TIFFComputeTile(t, ux, uy, 0, (uint16_t)plane), dst,
                                   size);
     else
-        got = TIFFReadEncodedStrip(t, TIFFComputeStrip(t, uy, (uint16_t)plane), to, size);
+        got =
+            TIFFReadEncodedStrip(t, TIFFComputeStrip(t, uy, (uint16_t)plane), dst, size);
     return got == size;
 }
 
-/* Reads all planes of a block, interleaved, into `to`; `one` has room for one plane.
+/* Reads all planes of a block, interleaved, into `dst`; `one` has room for one plane.
  * Returns false on damage; with `lenient`, reads what it can. */
 static bool tiff_planes(TIFF *t, const struct tiff_layout *l, int x, int y, bool lenient,
-                        uint8_t *one, uint8_t *to)
+                        uint8_t *one, uint8_t *dst)
 {
     size_t n = l->row * (size_t)l->block_h, step = (size_t)l->step;
 
     if (l->planes == 1)
-        return tiff_block(t, l, x, y, 0, to) || lenient;
+        return tiff_block(t, l, x, y, 0, dst) || lenient;
     for (int p = 0; p < l->planes; p++) {
         if (!tiff_block(t, l, x, y, p, one) && !lenient)
             return false;
         for (size_t i = 0; i < n; i++)
-            to[i * step + (size_t)p] = one[i];
+            dst[i * step + (size_t)p] = one[i];
     }
     return true;
 }

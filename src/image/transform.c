@@ -162,11 +162,11 @@ static void transform_copy_channels(const struct image *img, int first, struct i
     three->y = img->y;
     for (int y = 0; y < img->h; y++) {
         const uint8_t *from = img->pixel + (size_t)y * img->stride;
-        uint8_t *to = three->pixel + (size_t)y * three->stride;
+        uint8_t *dst = three->pixel + (size_t)y * three->stride;
 
-        for (int x = 0; x < img->w; x++, from += n, to += IMAGE_RGB)
+        for (int x = 0; x < img->w; x++, from += n, dst += IMAGE_RGB)
             for (int c = 0; c < IMAGE_RGB; c++)
-                to[c] = from[first + c < n ? first + c : n - 1];
+                dst[c] = from[first + c < n ? first + c : n - 1];
     }
 }
 
@@ -284,9 +284,9 @@ int transform_file(struct transformer *m, const struct transform *t,
 }
 
 /* Returns the source pixel nearest to an output pixel on one axis; -1: outside the image. */
-static int transform_nearest(const struct resize_axis *a, int dst, bool flip, int at)
+static int transform_nearest(const struct resize_axis *a, int dst, bool flip, int pos)
 {
-    int from = (int)a->from, k = at - dst;
+    int from = (int)a->from, k = pos - dst;
     int r = flip ? a->first + a->n - 1 - k : a->first + k;
 
     if (k < 0 || k >= a->n)
@@ -320,7 +320,7 @@ void transform_label(struct transformer *m, const struct transform *t,
                      const struct augment_key *k, const uint8_t *src, int w, int h,
                      uint8_t *dst)
 {
-    int d = t->label_divisor, lw = t->w / d, lh = t->h / d, at;
+    int d = t->label_divisor, lw = t->w / d, lh = t->h / d, pos;
     bool upside_down = augment_vflip(k, t->vflip);
     struct transform_plan p;
     struct augment_maps maps;
@@ -333,14 +333,14 @@ void transform_label(struct transformer *m, const struct transform *t,
         transform_label_moved(t, &p, &maps, upside_down, src, w, dst);
         return;
     }
-    at = p.mirrored ? t->w - 1 - d * (lw - 1) - d / 2 : d / 2;
+    pos = p.mirrored ? t->w - 1 - d * (lw - 1) - d / 2 : d / 2;
     if (lw > m->column_cap) {
         free(m->column);
         m->column = xcalloc((size_t)lw, sizeof(*m->column));
         m->column_cap = lw;
     }
     for (int i = 0; i < lw; i++)
-        m->column[i] = transform_nearest(&p.x, p.dst_x, p.flip, d * i + at);
+        m->column[i] = transform_nearest(&p.x, p.dst_x, p.flip, d * i + pos);
     for (int j = 0; j < lh; j++, dst += lw) {
         int row_at = d * j + d / 2;
         int y = transform_nearest(&p.y, p.dst_y, false,

@@ -6,9 +6,9 @@
  * narrow image are cropped anyway. */
 static int transform_longer(int resize, int a, int b)
 {
-    int64_t side = (int64_t)resize * a / b, most = 1 << 20;
+    int64_t side = (int64_t)resize * a / b, max = 1 << 20;
 
-    return (int)(side < most ? side : most > resize ? most : resize);
+    return (int)(side < max ? side : max > resize ? max : resize);
 }
 
 void transform_center_size(const struct transform *t, int w, int h, int *rw, int *rh)

@@ -45,7 +45,7 @@ static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb,
 {
     ptrdiff_t stride = w + 2 * WARP_BORDER;
     size_t pixels = (size_t)stride * (size_t)(h + 2 * WARP_BORDER);
-    warp_v4 *to = warp_canvas_reserve(c, pixels * sizeof(*to));
+    warp_v4 *dst = warp_canvas_reserve(c, pixels * sizeof(*dst));
 
     for (int y = -WARP_BORDER; y < h + WARP_BORDER; y++) {
         const uint8_t *row = rgb + (size_t)warp_clip(y, h) * (size_t)w * 3;
@@ -53,11 +53,11 @@ static struct warp_source warp_spread(struct warp_canvas *c, const uint8_t *rgb,
         for (int x = -WARP_BORDER; x < w + WARP_BORDER; x++) {
             const uint8_t *p = row + 3 * (ptrdiff_t)warp_clip(x, w);
 
-            *to++ = (warp_v4){p[0], p[1], p[2], 0};
+            *dst++ = (warp_v4){p[0], p[1], p[2], 0};
         }
     }
-    to = (warp_v4 *)c->pixel;
-    return (struct warp_source){to + WARP_BORDER * stride + WARP_BORDER, stride};
+    dst = (warp_v4 *)c->pixel;
+    return (struct warp_source){dst + WARP_BORDER * stride + WARP_BORDER, stride};
 }
 
 #if !defined(__clang__)
@@ -161,17 +161,17 @@ CLONES static void warp_project_rows(const struct warp_source *s, uint8_t *rgb, 
 }
 
 /* Interpolates n bytes between those of v[1] and v[2]. */
-CLONES static void warp_blend(uint8_t *restrict to, const uint8_t *const v[4],
+CLONES static void warp_blend(uint8_t *restrict dst, const uint8_t *const v[4],
                               ptrdiff_t n, float d, enum warp_filter filter)
 {
     const uint8_t *v0 = v[0], *v1 = v[1], *v2 = v[2], *v3 = v[3];
 
     if (filter == WARP_BILINEAR)
         for (ptrdiff_t i = 0; i < n; i++)
-            to[i] = warp_byte(WARP_LINEAR((float)v1[i], (float)v2[i], d));
+            dst[i] = warp_byte(WARP_LINEAR((float)v1[i], (float)v2[i], d));
     else
         for (ptrdiff_t i = 0; i < n; i++)
-            to[i] = warp_byte(
+            dst[i] = warp_byte(
                 WARP_CUBIC((float)v0[i], (float)v1[i], (float)v2[i], (float)v3[i], d));
 }
 
@@ -179,10 +179,10 @@ CLONES static void warp_blend(uint8_t *restrict to, const uint8_t *const v[4],
  * i + shift. */
 static void warp_inside(double shift, int n, int *lo, int *hi)
 {
-    double from = ceil(-0.5 - shift), to = ceil(n - 0.5 - shift);
+    double from = ceil(-0.5 - shift), end = ceil(n - 0.5 - shift);
 
     *lo = (int)(from < 0 ? 0 : from > n ? n : from);
-    *hi = (int)(to < *lo ? *lo : to > n ? n : to);
+    *hi = (int)(end < *lo ? *lo : end > n ? n : end);
 }
 
 static void warp_fill(uint8_t *rgb, int n, const uint8_t fill[3])
@@ -225,7 +225,7 @@ static void warp_along_y(struct warp_canvas *c, uint8_t *rgb, int w, int h, doub
 {
     size_t len = (size_t)w * 3;
     uint8_t *whole = warp_canvas_reserve(c, len * (size_t)h);
-    int lo, hi, by = (int)floor(shift);
+    int lo, hi, rows = (int)floor(shift);
 
     memcpy(whole, rgb, len * (size_t)h);
     warp_inside(shift, h, &lo, &hi);
@@ -233,11 +233,11 @@ static void warp_along_y(struct warp_canvas *c, uint8_t *rgb, int w, int h, doub
         const uint8_t *v[4];
 
         for (int k = 0; k < 4; k++)
-            v[k] = whole + (size_t)warp_clip(y + by - 1 + k, h) * len;
+            v[k] = whole + (size_t)warp_clip(y + rows - 1 + k, h) * len;
         if (y < lo || y >= hi)
             warp_fill(rgb, w, fill);
         else
-            warp_blend(rgb, v, (ptrdiff_t)len, (float)(shift - by), filter);
+            warp_blend(rgb, v, (ptrdiff_t)len, (float)(shift - rows), filter);
     }
 }
 

@@ -79,7 +79,7 @@ static int webp_open(const struct decoder_file *file, int *w, int *h, struct str
 }
 
 /* Decodes the pixels of the first frame from `from` on, in pixels of the frame, to to[0]. */
-static int webp_decode(const WebPData *frame, struct webp_box from, uint8_t *to,
+static int webp_decode(const WebPData *frame, struct webp_box from, uint8_t *dst,
                        size_t stride, struct strbuf *why)
 {
     WebPDecoderConfig c;
@@ -94,21 +94,21 @@ static int webp_decode(const WebPData *frame, struct webp_box from, uint8_t *to,
     c.options.crop_height = from.y1 - from.y0;
     c.output.colorspace = MODE_RGB;
     c.output.is_external_memory = 1;
-    c.output.u.RGBA.rgba = to;
+    c.output.u.RGBA.rgba = dst;
     c.output.u.RGBA.stride = (int)stride;
     c.output.u.RGBA.size = stride * (size_t)(from.y1 - from.y0);
     status = WebPDecode(frame->bytes, frame->size, &c);
     return status == VP8_STATUS_OK ? 0 : webp_fail(status, why);
 }
 
-static int webp_low(int at)
+static int webp_low(int pos)
 {
-    return at > WEBP_MARGIN ? (at - WEBP_MARGIN) & ~1 : 0;
+    return pos > WEBP_MARGIN ? (pos - WEBP_MARGIN) & ~1 : 0;
 }
 
-static int webp_high(int at, int size)
+static int webp_high(int pos, int size)
 {
-    return at < size - WEBP_MARGIN ? at + WEBP_MARGIN : size;
+    return pos < size - WEBP_MARGIN ? pos + WEBP_MARGIN : size;
 }
 
 /*
@@ -122,7 +122,7 @@ static int webp_draw(const WebPIterator *f, const struct image_part *p, int w, i
     struct webp_box all = {0, 0, f->width, f->height};
     struct webp_box crop = {webp_low(p->x), webp_low(p->y), webp_high(p->x + p->w, w),
                             webp_high(p->y + p->h, h)};
-    uint8_t *to;
+    uint8_t *dst;
 
     if (f->width == w && f->height == h) {
         image_resize_reserve(img, crop.x1 - crop.x0, crop.y1 - crop.y0);
@@ -132,8 +132,8 @@ static int webp_draw(const WebPIterator *f, const struct image_part *p, int w, i
     }
     image_resize_reserve(img, w, h);
     memset(img->pixel, 0, img->stride * (size_t)h);
-    to = img->pixel + (size_t)f->y_offset * img->stride + 3 * (size_t)f->x_offset;
-    return webp_decode(&f->fragment, all, to, img->stride, why);
+    dst = img->pixel + (size_t)f->y_offset * img->stride + 3 * (size_t)f->x_offset;
+    return webp_decode(&f->fragment, all, dst, img->stride, why);
 }
 
 /* The demuxer has verified that the frames lie on the canvas and have their stated size. */
@@ -189,16 +189,16 @@ static const uint8_t *webp_chunk(const struct decoder_file *f, const char *name,
 {
     const uint8_t *d = f->data;
 
-    for (size_t at = 12; at + 8 <= f->len;) {
-        uint32_t n = le32(d + at + 4);
+    for (size_t pos = 12; pos + 8 <= f->len;) {
+        uint32_t n = le32(d + pos + 4);
 
-        if (n > f->len - at - 8)
+        if (n > f->len - pos - 8)
             return NULL;
-        if (memcmp(d + at, name, 4) == 0) {
+        if (memcmp(d + pos, name, 4) == 0) {
             *len = n;
-            return d + at + 8;
+            return d + pos + 8;
         }
-        at += 8 + (size_t)n + (n & 1);
+        pos += 8 + (size_t)n + (n & 1);
     }
     return NULL;
 }

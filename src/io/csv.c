@@ -136,21 +136,21 @@ static void add_number(struct strbuf *line, double value)
 }
 
 /* Appends a row of the file and replaces the values that are known (not NaN). */
-static void amend_row(struct strbuf *to, const char *row, const double *value,
+static void amend_row(struct strbuf *dst, const char *row, const double *value,
                       int columns)
 {
     for (int i = 0; i < columns; i++) {
         size_t len = strcspn(row, ",");
 
         if (i)
-            strbuf_addch(to, ',');
+            strbuf_addch(dst, ',');
         if (isnan(value[i]))
-            strbuf_add(to, row, len);
+            strbuf_add(dst, row, len);
         else
-            add_number(to, value[i]);
+            add_number(dst, value[i]);
         row += len + (row[len] == ',');
     }
-    strbuf_addch(to, '\n');
+    strbuf_addch(dst, '\n');
 }
 
 /* Appends the file's text with all late values in their rows. Returns false if it cannot

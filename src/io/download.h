@@ -76,9 +76,9 @@ enum download_end download_head(struct download *d, struct strbuf *why);
  * SHA-256 is wrong. */
 enum download_end download_file(struct download *d, struct strbuf *why);
 
-/* True if a request to `to` may carry the token for `from`: scheme, host, and port are
+/* True if a request to `dst` may carry the token for `src`: scheme, host, and port are
  * equal. */
-bool download_same_origin(const char *from, const char *to);
+bool download_same_origin(const char *src, const char *dst);
 
 /* True for https://HOST... (or http://HOST... with `plain`) in printable ASCII and
  * without a user name. */

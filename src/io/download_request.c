@@ -55,11 +55,11 @@ static size_t origin_len(const char *url)
     return host ? (size_t)(host + 3 - url) + strcspn(host + 3, "/?#") : 0;
 }
 
-bool download_same_origin(const char *from, const char *to)
+bool download_same_origin(const char *src, const char *dst)
 {
-    size_t len = origin_len(from);
+    size_t len = origin_len(src);
 
-    return len && origin_len(to) == len && !strncasecmp(from, to, len);
+    return len && origin_len(dst) == len && !strncasecmp(src, dst, len);
 }
 
 static bool fail(struct exchange *x, enum download_end end, const char *what)
@@ -392,7 +392,7 @@ static enum download_end request_url(struct exchange *x, CURL *curl, const char 
     const struct request *r = x->r;
     struct curl_slist *list = headers(r, token);
     char message[CURL_ERROR_SIZE];
-    char *to = NULL;
+    char *dst = NULL;
     CURLcode code;
 
     x->heard = 0;
@@ -403,9 +403,9 @@ static enum download_end request_url(struct exchange *x, CURL *curl, const char 
     r->lib->slist_free_all(list);
     if (x->end != DOWNLOAD_OK)
         return x->end;
-    (void)r->lib->easy_getinfo(curl, CURLINFO_REDIRECT_URL, &to);
-    if (x->status >= 300 && x->status < 400 && to) {
-        *next = xstrdup(to);
+    (void)r->lib->easy_getinfo(curl, CURLINFO_REDIRECT_URL, &dst);
+    if (x->status >= 300 && x->status < 400 && dst) {
+        *next = xstrdup(dst);
         return DOWNLOAD_OK;
     }
     if (x->status >= 300)

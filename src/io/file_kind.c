@@ -9,7 +9,7 @@
 enum { LOOK = 1024, SHOWN = 40 };
 
 /* Matches bytes at an offset of a file. The literal may contain NULs. */
-#define MAGIC(at, bytes) .where = (at), .magic = (bytes), .len = sizeof(bytes) - 1
+#define MAGIC(offset, bytes) .where = (offset), .magic = (bytes), .len = sizeof(bytes) - 1
 
 static const struct kind {
     size_t where, len;

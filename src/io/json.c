@@ -17,10 +17,10 @@ static void add_quoted(struct strbuf *out, const char *text)
     strbuf_addch(out, '"');
     for (const unsigned char *s = (const unsigned char *)text; *s;) {
         size_t len = utf8_len(s);
-        const char *at = strchr(named, *s);
+        const char *cursor = strchr(named, *s);
 
-        if (at)
-            strbuf_addf(out, "\\%c", letter[at - named]);
+        if (cursor)
+            strbuf_addf(out, "\\%c", letter[cursor - named]);
         else if (!len)
             strbuf_addstr(out, "\xef\xbf\xbd");
         else if (utf8_unsafe(utf8_char(s, len)))

@@ -10,8 +10,8 @@ static bool keep_line(const char *line, void *arg)
     const struct cut *cut = arg;
     struct strbuf why = STRBUF_INIT;
     json_t *root = json_parse(line, strlen(line), &why);
-    const json_t *at = json_object_get(root, cut->key);
-    bool keep = json_is_integer(at) && json_integer_value(at) <= cut->last;
+    const json_t *ptr = json_object_get(root, cut->key);
+    bool keep = json_is_integer(ptr) && json_integer_value(ptr) <= cut->last;
 
     json_decref(root);
     strbuf_release(&why);

@@ -69,14 +69,14 @@ static int add(zip_t *z, const struct npy_array *a, char *head, size_t len)
     };
     char *name = xasprintf("%s.npy", a->name);
     zip_source_t *source = zip_source_buffer_fragment(z, part, 2, 0);
-    zip_int64_t at = source ? zip_file_add(z, name, source, ZIP_FL_ENC_UTF_8) : -1;
+    zip_int64_t pos = source ? zip_file_add(z, name, source, ZIP_FL_ENC_UTF_8) : -1;
 
     free(name);
-    if (at < 0 && source)
+    if (pos < 0 && source)
         zip_source_free(source);
-    if (at < 0 || zip_set_file_compression(z, (zip_uint64_t)at, ZIP_CM_STORE, 0))
+    if (pos < 0 || zip_set_file_compression(z, (zip_uint64_t)pos, ZIP_CM_STORE, 0))
         return -1;
-    return zip_file_set_dostime(z, (zip_uint64_t)at, 0, 0x21, 0); /* 1980-01-01 */
+    return zip_file_set_dostime(z, (zip_uint64_t)pos, 0, 0x21, 0); /* 1980-01-01 */
 }
 
 int npz_write(const char *path, const struct npy_array *a, int n, struct strbuf *why)

@@ -104,12 +104,12 @@ static void op_mark(struct pickle_reader *r, int arg)
 /* Replaces everything above the mark by a list, a tuple, or a dict (`arg`: the kind). */
 static void op_gather(struct pickle_reader *r, int arg)
 {
-    size_t from = pickle_pop_mark(r), to = r->n;
+    size_t from = pickle_pop_mark(r), end = r->n;
     struct pickle_value *v = pickle_new(r, (enum pickle_kind)arg);
 
-    if (arg == PICKLE_DICT && (to - from) % 2)
+    if (arg == PICKLE_DICT && (end - from) % 2)
         pickle_fail(r, "a key has no value");
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < end; i++)
         pickle_add(r, v, r->stack[i]);
     r->n = from;
     pickle_push(r, v);

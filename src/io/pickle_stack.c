@@ -18,14 +18,14 @@ void pickle_fail(struct pickle_reader *r, const char *wrong)
 /* Returns the next n bytes, in place, or NULL with a fault if there are fewer. */
 const uint8_t *pickle_next(struct pickle_reader *r, uint64_t n)
 {
-    const uint8_t *at = r->pos;
+    const uint8_t *ptr = r->pos;
 
-    if (n > (uint64_t)(r->end - at)) {
+    if (n > (uint64_t)(r->end - ptr)) {
         pickle_fail(r, "it ends in the middle");
         return NULL;
     }
     r->pos += n;
-    return at;
+    return ptr;
 }
 
 uint64_t pickle_read_int(struct pickle_reader *r, int bytes)
@@ -41,15 +41,15 @@ uint64_t pickle_read_int(struct pickle_reader *r, int bytes)
 /* Returns a line of text without its end, or NULL if the end is missing. */
 const char *pickle_next_line(struct pickle_reader *r, size_t *len)
 {
-    const uint8_t *end = memchr(r->pos, '\n', (size_t)(r->end - r->pos)), *at = r->pos;
+    const uint8_t *end = memchr(r->pos, '\n', (size_t)(r->end - r->pos)), *ptr = r->pos;
 
     if (!end) {
         pickle_fail(r, "it ends in the middle");
         return NULL;
     }
-    *len = (size_t)(end - at);
+    *len = (size_t)(end - ptr);
     r->pos = end + 1;
-    return (const char *)at;
+    return (const char *)ptr;
 }
 
 /* ---- values ---- */
@@ -88,23 +88,23 @@ struct pickle_value *pickle_top(struct pickle_reader *r)
     return v ? pickle_push(r, v) : NULL;
 }
 
-void pickle_add(struct pickle_reader *r, struct pickle_value *to, struct pickle_value *v)
+void pickle_add(struct pickle_reader *r, struct pickle_value *dst, struct pickle_value *v)
 {
     if (++r->places > VALUES) { /* a few bytes can copy a list */
         pickle_fail(r, "its lists have more than 16 million values");
         return;
     }
-    if (to->item.n == to->item.cap) {
-        size_t cap = to->item.cap ? 2 * to->item.cap : 4;
+    if (dst->item.n == dst->item.cap) {
+        size_t cap = dst->item.cap ? 2 * dst->item.cap : 4;
         struct pickle_value **more =
             arena_new(&r->p->mem, cap * sizeof(struct pickle_value *));
 
-        if (to->item.n)
-            memcpy(more, to->item.v, to->item.n * sizeof(*more));
-        to->item.v = more;
-        to->item.cap = cap;
+        if (dst->item.n)
+            memcpy(more, dst->item.v, dst->item.n * sizeof(*more));
+        dst->item.v = more;
+        dst->item.cap = cap;
     }
-    to->item.v[to->item.n++] = v;
+    dst->item.v[dst->item.n++] = v;
 }
 
 void pickle_set_text(struct pickle_reader *r, struct pickle_value *v, const void *s,

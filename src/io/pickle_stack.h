@@ -33,7 +33,8 @@ uint64_t pickle_read_int(struct pickle_reader *r, int bytes);
 const char *pickle_next_line(struct pickle_reader *r, size_t *len);
 
 struct pickle_value *pickle_new(struct pickle_reader *r, enum pickle_kind kind);
-void pickle_add(struct pickle_reader *r, struct pickle_value *to, struct pickle_value *v);
+void pickle_add(struct pickle_reader *r, struct pickle_value *dst,
+                struct pickle_value *v);
 void pickle_set_text(struct pickle_reader *r, struct pickle_value *v, const void *s,
                      size_t len);
 

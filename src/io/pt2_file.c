@@ -75,7 +75,7 @@ static int64_t find_entry(const struct pt2_file *p, const char *name)
 }
 
 /* Returns the bytes of a member and a NUL, or NULL with a reason. */
-static char *read_member(const struct pt2_file *p, const char *name, uint64_t most,
+static char *read_member(const struct pt2_file *p, const char *name, uint64_t max,
                          uint64_t *size, struct strbuf *why)
 {
     int64_t i = find_entry(p, name);
@@ -86,7 +86,7 @@ static char *read_member(const struct pt2_file *p, const char *name, uint64_t mo
         (void)input_refuse(&p->in, why,
                            "it has no '%s%s': export it with PyTorch 2.6 or later",
                            p->folder, name);
-    else if (*size > most)
+    else if (*size > max)
         (void)input_refuse(&p->in, why, "'%s' has %" PRIu64 " bytes", name, *size);
     else if (zip_entry_inflated(p->zip, i))
         (void)input_refuse(&p->in, why, "'%s' is compressed", name);
@@ -137,7 +137,7 @@ static size_t bare_word(const char *text, size_t len)
 }
 
 /* Appends JSON with its bare words as texts. */
-static void add_quoted(struct strbuf *to, const char *text, size_t len)
+static void add_quoted(struct strbuf *dst, const char *text, size_t len)
 {
     bool inside = false;
 
@@ -148,10 +148,10 @@ static void add_quoted(struct strbuf *to, const char *text, size_t len)
         if (text[i] == '"')
             inside = !inside;
         if (word)
-            strbuf_addstr(to, "\"");
-        strbuf_add(to, text + i, n);
+            strbuf_addstr(dst, "\"");
+        strbuf_add(dst, text + i, n);
         if (word)
-            strbuf_addstr(to, "\"");
+            strbuf_addstr(dst, "\"");
         i += n;
     }
 }
@@ -197,14 +197,14 @@ static bool size_of(const json_t *v, int64_t *n)
 }
 
 /* Gets a list of sizes. Returns their number, or -1. */
-static int sizes_of(const json_t *list, int64_t *to)
+static int sizes_of(const json_t *list, int64_t *dst)
 {
     size_t n = json_array_size(list);
 
     if (!json_is_array(list) || n > SAFETENSORS_MAX_DIMS)
         return -1;
     for (size_t i = 0; i < n; i++)
-        if (!size_of(json_array_get(list, i), &to[i]))
+        if (!size_of(json_array_get(list, i), &dst[i]))
             return -1;
     return (int)n;
 }
@@ -214,14 +214,14 @@ static int sizes_of(const json_t *list, int64_t *to)
 static bool extent(const struct safetensors_tensor *t, const struct pt2_file_view *v,
                    uint64_t *last)
 {
-    uint64_t at = 0, step;
+    uint64_t pos = 0, step;
 
     for (int i = 0; i < t->ndim; i++)
         if (t->dims[i] &&
             (!checked_mul((uint64_t)t->dims[i] - 1, (uint64_t)v->stride[i], &step) ||
-             !checked_add(at, step, &at)))
+             !checked_add(pos, step, &pos)))
             return false;
-    *last = at;
+    *last = pos;
     return true;
 }
 
@@ -397,19 +397,19 @@ void pt2_file_close(struct pt2_file *p)
 
 /* Copies the elements of a strided view row by row. */
 static void gather(const struct safetensors_tensor *t, const struct pt2_file_view *v,
-                   const char *from, char *to)
+                   const char *src, char *dst)
 {
     size_t each = safetensors_dtype_size(t->dtype);
-    int64_t at[SAFETENSORS_MAX_DIMS] = {0}, place = 0;
+    int64_t pos[SAFETENSORS_MAX_DIMS] = {0}, place = 0;
 
     for (uint64_t done = 0; done < t->size; done += each) {
-        memcpy(to + done, from + (size_t)place * each, each);
+        memcpy(dst + done, src + (size_t)place * each, each);
         for (int d = t->ndim - 1; d >= 0; d--) {
             place += v->stride[d];
-            if (++at[d] < t->dims[d])
+            if (++pos[d] < t->dims[d])
                 break;
-            place -= at[d] * v->stride[d];
-            at[d] = 0;
+            place -= pos[d] * v->stride[d];
+            pos[d] = 0;
         }
     }
 }

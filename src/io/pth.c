@@ -82,17 +82,17 @@ static bool dtype_of(const struct pickle_value *v, enum safetensors_dtype *dtype
     return false;
 }
 
-/* Copies a tuple of ints to `to`. Returns their number, -1 if it is not such a tuple or
+/* Copies a tuple of ints to `dst`. Returns their number, -1 if it is not such a tuple or
  * has more than SAFETENSORS_MAX_DIMS, or -2 if one is negative. */
-static int numbers(const struct pickle_value *v, int64_t *to)
+static int numbers(const struct pickle_value *v, int64_t *dst)
 {
     if (!v || v->kind != PICKLE_TUPLE || v->item.n > SAFETENSORS_MAX_DIMS)
         return -1;
     for (size_t i = 0; i < v->item.n; i++) {
-        to[i] = v->item.v[i]->number;
+        dst[i] = v->item.v[i]->number;
         if (v->item.v[i]->kind != PICKLE_INT)
             return -1;
-        if (to[i] < 0)
+        if (dst[i] < 0)
             return -2;
     }
     return (int)v->item.n;
@@ -412,19 +412,19 @@ static bool row_major(const struct safetensors_tensor *t, const struct pth_view 
  * dimension of size 1 may be any number: it is added and subtracted again, modulo
  * 2^64. */
 static void gather(const struct safetensors_tensor *t, const struct pth_view *v,
-                   size_t each, const char *from, char *to)
+                   size_t each, const char *src, char *dst)
 {
-    int64_t at[SAFETENSORS_MAX_DIMS] = {0};
+    int64_t pos[SAFETENSORS_MAX_DIMS] = {0};
     uint64_t place = 0;
 
     for (uint64_t done = 0; done < t->size; done += each) {
-        memcpy(to + done, from + place * each, each);
+        memcpy(dst + done, src + place * each, each);
         for (int i = t->ndim; i-- > 0;) {
             place += (uint64_t)v->stride[i];
-            if (++at[i] < t->dims[i])
+            if (++pos[i] < t->dims[i])
                 break;
             place -= (uint64_t)v->stride[i] * (uint64_t)t->dims[i];
-            at[i] = 0;
+            pos[i] = 0;
         }
     }
 }

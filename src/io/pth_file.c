@@ -104,7 +104,7 @@ static int check_zip(const struct pth_file *f, struct strbuf *why)
 /* f->zip: as it was opened, or NULL. */
 static int open_zip(struct pth_file *f, struct strbuf *why)
 {
-    int64_t at;
+    int64_t pos;
     uint64_t size;
     char *text;
     int rc;
@@ -113,12 +113,12 @@ static int open_zip(struct pth_file *f, struct strbuf *why)
         return -1;
     if (find_folder(f, why) || check_zip(f, why))
         return -1;
-    at = find_entry(f, "data.pkl");
-    size = zip_entry_size(&f->in, f->zip, at);
+    pos = find_entry(f, "data.pkl");
+    size = zip_entry_size(&f->in, f->zip, pos);
     if (size > PICKLE_MAX)
         return input_refuse(&f->in, why, "a pickle of %" PRIu64 " bytes", size);
     text = xmalloc((size_t)size + 1);
-    rc = zip_entry_read(&f->in, f->zip, (uint64_t)at, 0, size, text, why);
+    rc = zip_entry_read(&f->in, f->zip, (uint64_t)pos, 0, size, text, why);
     if (!rc) {
         struct strbuf wrong = STRBUF_INIT;
 
@@ -205,7 +205,7 @@ static int check_stream(const struct pth_file *f, struct stream *s, struct strbu
 }
 
 static int place_in_stream(const struct pth_file *f, const struct pickle_value *keys,
-                           uint64_t at, uint64_t size, struct strbuf *why)
+                           uint64_t pos, uint64_t size, struct strbuf *why)
 {
     const struct pickle_value *key;
 
@@ -217,17 +217,17 @@ static int place_in_stream(const struct pth_file *f, const struct pickle_value *
 
         if (!s)
             return input_refuse(&f->in, why, "a storage that no tensor has");
-        if (input_read(&f->in, &n, sizeof(n), at, why))
+        if (input_read(&f->in, &n, sizeof(n), pos, why))
             return -1;
         if (n != s->n)
             return input_refuse(&f->in, why,
                                 "storage %s has %" PRId64 " elements instead of %" PRId64,
                                 name, n, s->n);
-        s->offset = at + sizeof(n); /* within the file, since n was read */
+        s->offset = pos + sizeof(n); /* within the file, since n was read */
         bytes = (uint64_t)s->n * safetensors_dtype_size(s->dtype);
         if (!checked_within(s->offset, bytes, size))
             return input_refuse(&f->in, why, "the file ends in storage %s", name);
-        at = s->offset + bytes;
+        pos = s->offset + bytes;
     }
     for (size_t i = 0; i < f->storage.n; i++)
         if (!((const struct pth_storage *)f->storage.entry[i].value)->offset)

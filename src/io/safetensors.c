@@ -195,29 +195,29 @@ static int by_offset(const void *a, const void *b)
 /* Sorts the tensors by offset and checks that they tile the data exactly. */
 static int check_tiling(struct safetensors *s, struct strbuf *why)
 {
-    uint64_t at = 0;
+    uint64_t pos = 0;
 
     if (s->n)
         qsort(s->tensor, s->n, sizeof(*s->tensor), by_offset);
     for (size_t i = 0; i < s->n; i++) {
         const struct safetensors_tensor *t = &s->tensor[i];
 
-        if (t->offset != at)
+        if (t->offset != pos)
             return input_refuse(
                 &s->in, why,
                 "tensor '%s' %s: it begins at byte %" PRIu64
                 " of the data instead of %" PRIu64,
-                t->name, t->offset < at ? "overlaps the one before" : "leaves a hole",
-                t->offset, at);
-        if (!checked_within(at, t->size, s->data_size))
+                t->name, t->offset < pos ? "overlaps the one before" : "leaves a hole",
+                t->offset, pos);
+        if (!checked_within(pos, t->size, s->data_size))
             return input_refuse(&s->in, why, "cut off: tensor '%s' ends after the file",
                                 t->name);
-        at += t->size;
+        pos += t->size;
     }
-    if (at != s->data_size)
+    if (pos != s->data_size)
         return input_refuse(&s->in, why,
                             "%" PRIu64 " bytes of data, but the tensors have %" PRIu64,
-                            s->data_size, at);
+                            s->data_size, pos);
     for (size_t i = 0; i < s->n; i++)
         strmap_put(&s->index, s->tensor[i].name, &s->tensor[i]);
     return 0;

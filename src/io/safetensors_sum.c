@@ -18,23 +18,23 @@ struct safetensors_sum {
 char *safetensors_sum_find(char *header)
 {
     static const char key[] = "\"" SAFETENSORS_SUM_KEY "\":\"";
-    char *at = strstr(header, key);
+    char *cursor = strstr(header, key);
 
-    at = at ? at + strlen(key) : NULL;
-    return at && strlen(at) > SAFETENSORS_SUM_DIGITS ? at : NULL;
+    cursor = cursor ? cursor + strlen(key) : NULL;
+    return cursor && strlen(cursor) > SAFETENSORS_SUM_DIGITS ? cursor : NULL;
 }
 
 struct safetensors_sum *safetensors_sum_new(const char *header, size_t header_size)
 {
     struct safetensors_sum *sum = xmalloc(sizeof(*sum));
     uint64_t prefix = header_size;
-    char *copy = xstrndup(header, header_size), *at = safetensors_sum_find(copy);
+    char *copy = xstrndup(header, header_size), *cursor = safetensors_sum_find(copy);
 
     sum->state = XXH3_createState();
     if (!sum->state)
         die("out of memory: no room for a checksum");
-    if (at)
-        memset(at, '0', SAFETENSORS_SUM_DIGITS);
+    if (cursor)
+        memset(cursor, '0', SAFETENSORS_SUM_DIGITS);
     (void)XXH3_64bits_reset(sum->state);
     safetensors_sum_add(sum, &prefix, sizeof(prefix));
     safetensors_sum_add(sum, copy, header_size);

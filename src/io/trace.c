@@ -45,13 +45,13 @@ void trace_lane(struct trace *t, int lane, const char *name)
 }
 
 /* Returns whole nanoseconds since zero. */
-static int64_t ns(const struct trace *t, double at)
+static int64_t ns(const struct trace *t, double pos)
 {
-    return (int64_t)floor((at - t->zero) * 1e9);
+    return (int64_t)floor((pos - t->zero) * 1e9);
 }
 
 struct json_writer *trace_span(struct trace *t, int lane, const char *category,
-                               const char *name, double from, double to)
+                               const char *name, double from, double end)
 {
     int64_t began = ns(t, from);
 
@@ -62,7 +62,7 @@ struct json_writer *trace_span(struct trace *t, int lane, const char *category,
     json_put_int(&t->w, "pid", PROCESS);
     json_put_int(&t->w, "tid", lane);
     json_put_double(&t->w, "ts", (double)began / 1000);
-    json_put_double(&t->w, "dur", (double)(ns(t, to) - began) / 1000);
+    json_put_double(&t->w, "dur", (double)(ns(t, end) - began) / 1000);
     json_begin_object(&t->w, "args");
     return &t->w;
 }

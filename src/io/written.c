@@ -15,12 +15,12 @@ enum { START = 4096 }; /* number of bytes checked; a palette takes 768 */
 static bool is_json(const char *s, size_t len)
 {
     static const char key[] = "\"trainc\":";
-    size_t at = 1;
+    size_t pos = 1;
 
-    while (at < len && strchr(" \n", s[at]) && s[at])
-        at++;
-    return len && *s == '{' && len - at >= sizeof(key) &&
-           !memcmp(s + at, key, sizeof(key) - 1);
+    while (pos < len && strchr(" \n", s[pos]) && s[pos])
+        pos++;
+    return len && *s == '{' && len - pos >= sizeof(key) &&
+           !memcmp(s + pos, key, sizeof(key) - 1);
 }
 
 static bool is_image(const char *s, size_t len)

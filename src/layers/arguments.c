@@ -50,12 +50,12 @@ static bool number_of(const struct value *v, double *x)
     struct decl d = {.type = VALUE_FLOAT};
     struct arena mem = {0};
     struct strbuf unused = STRBUF_INIT;
-    struct value to;
-    bool ok = v->type != VALUE_NONE && coerce(&mem, &d, v, &to, &unused) &&
-              to.type == VALUE_FLOAT;
+    struct value dst;
+    bool ok = v->type != VALUE_NONE && coerce(&mem, &d, v, &dst, &unused) &&
+              dst.type == VALUE_FLOAT;
 
     if (ok)
-        *x = to.f;
+        *x = dst.f;
     strbuf_release(&unused);
     arena_release(&mem);
     return ok;
@@ -84,24 +84,24 @@ struct value layer_resolve(struct layer_names *names, const struct value *v)
     struct expression_names of = {name_number, names};
     struct strbuf why = STRBUF_INIT;
     struct layer_name *one;
-    struct value to = *v;
+    struct value dst = *v;
     double x;
 
     if (v->type != VALUE_STR)
-        return to;
+        return dst;
     one = named(names, v->s, (int)strlen(v->s));
     if (one) {
         one->used = true;
-        to = one->value;
-        to.line = v->line;
+        dst = one->value;
+        dst.line = v->line;
     } else if (!number_of(v, &x) && expression_value(v->s, &of, &x, &why)) {
         bool whole = x == floor(x) && fabs(x) < 1e15;
 
-        to = whole ? value_int((int64_t)x) : value_float(x);
-        to.line = v->line;
+        dst = whole ? value_int((int64_t)x) : value_float(x);
+        dst.line = v->line;
     }
     strbuf_release(&why);
-    return to;
+    return dst;
 }
 
 /* ---- one argument ---- */
@@ -180,7 +180,7 @@ static const char *word_of(const struct layer_arg *a, const struct value *v)
 
 static void read_value(struct layer_call *c, struct layer_names *names,
                        const struct layer_arg *a, const struct value *given,
-                       struct layer_value *to)
+                       struct layer_value *dst)
 {
     struct value v =
         a->type == LAYER_WORD && word_of(a, given) ? *given : layer_resolve(names, given);
@@ -189,19 +189,19 @@ static void read_value(struct layer_call *c, struct layer_names *names,
     struct strbuf unused = STRBUF_INIT;
     struct value b;
 
-    to->given = true;
-    to->word = word_of(a, &v);
-    if (to->word)
+    dst->given = true;
+    dst->word = word_of(a, &v);
+    if (dst->word)
         ;
     else if (a->type == LAYER_WORD)
         refuse_type(c, names, a, &v);
     else if (a->type == LAYER_PAIR)
-        (void)read_pair(c, names, a, &v, to->pair);
-    else if (a->type != LAYER_BOOL && read_number(c, names, a, &v, &to->number))
-        to->pair[0] = a->type == LAYER_INT ? (int)to->number : 0;
+        (void)read_pair(c, names, a, &v, dst->pair);
+    else if (a->type != LAYER_BOOL && read_number(c, names, a, &v, &dst->number))
+        dst->pair[0] = a->type == LAYER_INT ? (int)dst->number : 0;
     else if (a->type == LAYER_BOOL && v.type != VALUE_NONE &&
              coerce(&mem, &bool_decl, &v, &b, &unused))
-        to->pair[0] = b.b;
+        dst->pair[0] = b.b;
     else
         refuse_type(c, names, a, &v);
     strbuf_release(&unused);
@@ -209,13 +209,13 @@ static void read_value(struct layer_call *c, struct layer_names *names,
 }
 
 static void read_default(struct layer_call *c, const struct layer_arg *a,
-                         struct layer_value *to)
+                         struct layer_value *dst)
 {
     struct value def = {.type = VALUE_STR, .s = a->def, .text = a->def};
     struct layer_names none = {0};
 
     if (a->def)
-        read_value(c, &none, a, &def, to);
+        read_value(c, &none, a, &def, dst);
     else if (!a->optional)
         layer_refuse(c, "%s needs the argument %s (%s)", c->op->name, a->name, a->help);
 }

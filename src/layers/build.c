@@ -167,7 +167,7 @@ static const char *read_op(struct list *l, const struct value *v, const char *na
 {
     const struct value *op = v->type == VALUE_MAP ? value_of_key(v, "op") : v;
     const struct value *own = v->type == VALUE_MAP ? value_of_key(v, "layers") : NULL;
-    struct value to;
+    struct value dst;
 
     if (!op && !own && v->list.n == 2 && v->list.item[1].type == VALUE_MAP)
         build_fail(l->c,
@@ -180,23 +180,23 @@ static const char *read_op(struct list *l, const struct value *v, const char *na
                    name);
     if (!op || build_failed(l->c))
         return NULL;
-    to = layer_resolve(l->names, op);
-    if (to.type != VALUE_STR) {
+    dst = layer_resolve(l->names, op);
+    if (dst.type != VALUE_STR) {
         build_fail(l->c, "layer '%s': op must be the name of an op or a block", name);
         return NULL;
     }
-    return to.s;
+    return dst.s;
 }
 
 static int read_repeat(struct list *l, const struct value *v, const char *name)
 {
     const struct value *of = v->type == VALUE_MAP ? value_of_key(v, "repeat") : NULL;
-    struct value to = of ? layer_resolve(l->names, of) : value_int(0);
+    struct value dst = of ? layer_resolve(l->names, of) : value_int(0);
 
-    if (of && (to.type != VALUE_INT || to.i < 1 || to.i > REPEAT_MAX))
+    if (of && (dst.type != VALUE_INT || dst.i < 1 || dst.i > REPEAT_MAX))
         build_fail(l->c, "layer '%s': repeat must be an int from 1 to %d", name,
                    REPEAT_MAX);
-    return (int)to.i;
+    return (int)dst.i;
 }
 
 /* Checks the name of a layer: of its form, and new in its list. */

@@ -80,10 +80,10 @@ static void describe(struct described *d, int channels)
 
 static const struct value *keep(struct arena *mem, const struct value *v)
 {
-    struct value *to = arena_new(mem, sizeof(*to));
+    struct value *dst = arena_new(mem, sizeof(*dst));
 
-    *to = value_copy(mem, v);
-    return to;
+    *dst = value_copy(mem, v);
+    return dst;
 }
 
 static struct described *new_model(const struct layers_source *s, const char *name,

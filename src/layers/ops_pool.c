@@ -96,22 +96,22 @@ static bool read_size(struct layer_call *c, struct resample_attrs *a)
     const struct tensor *x = c->in[0];
     bool scaled = layer_given(c, "scale_factor"), sized = layer_given(c, "size");
     double factor = layer_float(c, "scale_factor");
-    int64_t to[2];
+    int64_t dst[2];
 
     if (scaled + sized + (c->nin > 1) != 1) {
         layer_refuse(c, "upsample needs one of scale_factor, size, and a second input");
         return false;
     }
     for (int i = 0; i < 2; i++)
-        to[i] = sized         ? layer_pair(c, "size")[i]
-                : c->nin == 1 ? (int64_t)floor((double)x->dim[IMAGE_H + i] * factor)
-                              : c->in[1]->dim[IMAGE_H + i];
+        dst[i] = sized         ? layer_pair(c, "size")[i]
+                 : c->nin == 1 ? (int64_t)floor((double)x->dim[IMAGE_H + i] * factor)
+                               : c->in[1]->dim[IMAGE_H + i];
     if (scaled)
         a->scale_h = a->scale_w = (float)factor;
-    if (!layer_wants_size(c, to[0], to[1]))
+    if (!layer_wants_size(c, dst[0], dst[1]))
         return false;
-    a->out_h = (int)to[0];
-    a->out_w = (int)to[1];
+    a->out_h = (int)dst[0];
+    a->out_w = (int)dst[1];
     return true;
 }
 

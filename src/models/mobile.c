@@ -27,14 +27,14 @@ struct mobile_place {
     int stage, index;
 };
 
-/* Rounds to a multiple of 8: at least 8, and (with `most`) at least 90 % of the width. */
-static int round_width(double width, bool most)
+/* Rounds to a multiple of 8: at least 8, and (with `max`) at least 90 % of the width. */
+static int round_width(double width, bool max)
 {
     int w = (int)(width + 4) / 8 * 8;
 
     if (w < 8)
         w = 8;
-    return most && w < 0.9 * width ? w + 8 : w;
+    return max && w < 0.9 * width ? w + 8 : w;
 }
 
 static int scale_width(const struct mobile *a, int width)
@@ -223,17 +223,17 @@ static struct tensor *stages(struct mobile_net *m, struct tensor *x)
                  .stride = net_stride(n, 2));
     if (place[0].row->stride > 1 && model_stage(n->o, "bn1", n->reduction, x))
         return NULL;
-    for (const struct mobile_place *at = place; at->row; at++) {
-        const struct mobile_place *next = at + 1;
+    for (const struct mobile_place *item = place; item->row; item++) {
+        const struct mobile_place *next = item + 1;
 
-        if (at->index == 0)
-            s = net_stage(n, at->row->stride);
-        x = block(m, x, arena_printf(arena, "blocks.%d.%d", at->stage, at->index),
-                  at->row, s);
+        if (item->index == 0)
+            s = net_stage(n, item->row->stride);
+        x = block(m, x, arena_printf(arena, "blocks.%d.%d", item->stage, item->index),
+                  item->row, s);
         s.stride = 1;
         s.first = s.dilation;
-        if (next->stage > at->stage && (!next->row || next->row->stride > 1) &&
-            model_stage(n->o, arena_printf(arena, "blocks.%d", at->stage), n->reduction,
+        if (next->stage > item->stage && (!next->row || next->row->stride > 1) &&
+            model_stage(n->o, arena_printf(arena, "blocks.%d", item->stage), n->reduction,
                         x))
             return NULL;
     }

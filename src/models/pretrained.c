@@ -30,11 +30,11 @@ const char *pretrained_now(const char *name)
 char *pretrained_repository(const struct pretrained *p)
 {
     static const char word[] = "_quickgelu";
-    const char *at = strstr(p->name, word);
+    const char *cursor = strstr(p->name, word);
 
-    if (!at)
+    if (!cursor)
         return xstrdup(p->name);
-    return xasprintf("%.*s%s", (int)(at - p->name), p->name, at + strlen(word));
+    return xasprintf("%.*s%s", (int)(cursor - p->name), p->name, cursor + strlen(word));
 }
 
 const struct pretrained *pretrained_find(const char *name, size_t len)

@@ -106,11 +106,11 @@ static struct tensor *decode_psp(struct net *n, const struct backbone *k, float 
 
 /* ---- UPerNet ---- */
 
-static struct tensor *like(struct net *n, struct tensor *x, const struct tensor *to,
+static struct tensor *like(struct net *n, struct tensor *x, const struct tensor *dst,
                            const char *name)
 {
-    return resample(n->b, x, name, .out_h = (int)to->dim[IMAGE_H],
-                    .out_w = (int)to->dim[IMAGE_W]);
+    return resample(n->b, x, name, .out_h = (int)dst->dim[IMAGE_H],
+                    .out_w = (int)dst->dim[IMAGE_W]);
 }
 
 static struct tensor *pool_pyramid(struct net *n, struct tensor *x, int width)
@@ -146,13 +146,13 @@ static struct tensor *decode_upernet(struct net *n, const struct backbone *k, in
     }
     level[LEVELS - 1] = pool_pyramid(n, map[LEVELS - 1], width);
     for (int i = 0; i < LEVELS - 1; i++) {
-        int at = LEVELS - 2 - i;
+        int pos = LEVELS - 2 - i;
         char *p = arena_printf(mem, "decoder.fpn_lateral_blocks.%d", i);
-        struct tensor *y = conv_bn(n, map[at], layer_name(n, p, "conv_norm_relu"), "0",
+        struct tensor *y = conv_bn(n, map[pos], layer_name(n, p, "conv_norm_relu"), "0",
                                    "1", "2", .out = width, .kernel = 1);
 
-        level[at] = like(n, level[at + 1], y, layer_name(n, p, "up"));
-        level[at] = add(n->b, level[at], y, layer_name(n, p, "add"));
+        level[pos] = like(n, level[pos + 1], y, layer_name(n, p, "up"));
+        level[pos] = add(n->b, level[pos], y, layer_name(n, p, "add"));
     }
     for (int i = 0; i < LEVELS - 1; i++)
         level[LEVELS - 2 - i] = conv_bn(
@@ -172,7 +172,7 @@ static struct tensor *decode_upernet(struct net *n, const struct backbone *k, in
 static struct tensor *decode_segformer(struct net *n, const struct backbone *k, int width)
 {
     struct arena *mem = &n->b->g->arena;
-    struct tensor *part[LEVELS + 1], *to = backbone_map_needed(n->b, k, 4);
+    struct tensor *part[LEVELS + 1], *dst = backbone_map_needed(n->b, k, 4);
     int parts = 0;
 
     for (int reduction = 32; reduction > 1; reduction /= 2) {
@@ -186,7 +186,7 @@ static struct tensor *decode_segformer(struct net *n, const struct backbone *k, 
                    .out = width, .bias = 1,
                    .init = n->o->init ? n->o->init : INIT_RULE_XAVIER_UNIFORM,
                    .bias_init = INIT_RULE_ZERO);
-        part[parts++] = like(n, view_image(n->b, x, p), to, layer_name(n, p, "up"));
+        part[parts++] = like(n, view_image(n->b, x, p), dst, layer_name(n, p, "up"));
     }
     return conv_bn(n, concat(n->b, part, parts, "decoder.fuse_stage.concat"),
                    "decoder.fuse_stage", "0", "1", "2", .out = width, .kernel = 1);

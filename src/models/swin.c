@@ -7,17 +7,18 @@
 #include "ops/window_attention.h"
 
 struct tensor *swin_attention(struct swin *s, struct tensor *x,
-                              const struct swin_block *at, struct tensor *table)
+                              const struct swin_block *block, struct tensor *table)
 {
     int64_t c = x->dim[3];
-    const char *name = swin_name(s, at->name, "attn");
+    const char *name = swin_name(s, block->name, "attn");
 
     x = linear(s->b, x, swin_name(s, name, "qkv"), .out = (int)(3 * c),
                .bias = s->o->qkv_bias, .init = s->init, .bias_init = INIT_RULE_ZERO);
-    x = window_attention(s->b, x, name, .heads = at->heads, .window_h = at->window_h,
-                         .window_w = at->window_w, .shift_h = at->shift_h,
-                         .shift_w = at->shift_w, .scale = (float)s->o->qk_scale.value,
-                         .table = table, .pad = at->padded ? swin_bias_of(x) : NULL);
+    x = window_attention(s->b, x, name, .heads = block->heads,
+                         .window_h = block->window_h, .window_w = block->window_w,
+                         .shift_h = block->shift_h, .shift_w = block->shift_w,
+                         .scale = (float)s->o->qk_scale.value, .table = table,
+                         .pad = block->padded ? swin_bias_of(x) : NULL);
     x = linear(s->b, x, swin_name(s, name, "proj"), .out = (int)c, .bias = 1,
                .init = s->init, .bias_init = INIT_RULE_ZERO);
     return dropout(s->b, x, swin_name(s, name, "proj_drop"),
@@ -25,14 +26,14 @@ struct tensor *swin_attention(struct swin *s, struct tensor *x,
 }
 
 static struct tensor *attention(struct swin *s, struct tensor *x,
-                                const struct swin_block *at)
+                                const struct swin_block *block)
 {
-    int64_t dim[] = {(2 * at->window_h - 1) * (2 * at->window_w - 1), at->heads};
-    struct tensor *table =
-        graph_param(s->b, swin_name(s, at->name, "attn"), "relative_position_bias_table",
-                    LAYOUT_PLAIN, 2, dim, (struct init){INIT_NORMAL, 0.02f});
+    int64_t dim[] = {(2 * block->window_h - 1) * (2 * block->window_w - 1), block->heads};
+    struct tensor *table = graph_param(s->b, swin_name(s, block->name, "attn"),
+                                       "relative_position_bias_table", LAYOUT_PLAIN, 2,
+                                       dim, (struct init){INIT_NORMAL, 0.02f});
 
-    return swin_attention(s, x, at, table);
+    return swin_attention(s, x, block, table);
 }
 
 static const struct swin_kind kind = {.mix = attention, .prefix = "MODEL.SWIN"};

@@ -6,13 +6,14 @@
 #include "ops/window_mix.h"
 
 static struct tensor *spatial_mlp(struct swin *s, struct tensor *x,
-                                  const struct swin_block *at)
+                                  const struct swin_block *block)
 {
-    int shift = at->shift_h > at->shift_w ? at->shift_h : at->shift_w;
+    int shift = block->shift_h > block->shift_w ? block->shift_h : block->shift_w;
 
-    x = window_mix(s->b, x, swin_name(s, at->name, "spatial_mlp"), .heads = at->heads,
-                   .window_h = at->window_h, .window_w = at->window_w, .shift = shift);
-    return dropout(s->b, x, swin_name(s, at->name, "spatial_mlp.drop"),
+    x = window_mix(s->b, x, swin_name(s, block->name, "spatial_mlp"),
+                   .heads = block->heads, .window_h = block->window_h,
+                   .window_w = block->window_w, .shift = shift);
+    return dropout(s->b, x, swin_name(s, block->name, "spatial_mlp.drop"),
                    .rate = (float)s->common->drop_rate);
 }
 

@@ -6,9 +6,9 @@
 #include "ops/cpb_table.h"
 
 static struct tensor *attention(struct swin *s, struct tensor *x,
-                                const struct swin_block *at)
+                                const struct swin_block *block)
 {
-    return swin_attention(s, x, at, swin_cpb_table(s, at, true));
+    return swin_attention(s, x, block, swin_cpb_table(s, block, true));
 }
 
 static bool listed(const struct int_list *l, int64_t block)
@@ -19,13 +19,14 @@ static bool listed(const struct int_list *l, int64_t block)
     return false;
 }
 
-static struct tensor *mlp(struct swin *s, struct tensor *x, const struct swin_block *at)
+static struct tensor *mlp(struct swin *s, struct tensor *x,
+                          const struct swin_block *block)
 {
     const struct swin_moe_options *o = (const struct swin_moe_options *)s->o;
 
-    return listed(&o->moe_blocks.item[at->stage], at->index)
-               ? swin_moe_mlp(s, x, at)
-               : swin_dense_mlp(s, x, at->name, o->mlp_fc2_bias);
+    return listed(&o->moe_blocks.item[block->stage], block->index)
+               ? swin_moe_mlp(s, x, block)
+               : swin_dense_mlp(s, x, block->name, o->mlp_fc2_bias);
 }
 
 static const struct swin_kind kind = {

@@ -50,9 +50,9 @@ int64_t swin_moe_experts(const struct swin_moe_options *o, int64_t processes);
 int64_t swin_moe_capacity(const struct swin_moe_options *o, int64_t tokens,
                           int64_t experts);
 
-/* Adds an MLP of experts to the block `at` and its loss to s->balance. */
+/* Adds an MLP of experts to the block `block` and its loss to s->balance. */
 struct tensor *swin_moe_mlp(struct swin *s, struct tensor *x,
-                            const struct swin_block *at);
+                            const struct swin_block *block);
 
 /* Layer names, as a shell pattern, that are fp32 in mixed precision: gates and losses. */
 #define SWIN_MOE_GATES "*._moe_layer.gates.*"

@@ -194,14 +194,14 @@ static struct tensor *gshard(const struct moe *m, const char *layer)
 static void add_balance(const struct moe *m)
 {
     const char *layer = name_of(m, "balance");
-    struct model_stages *to = m->s->common->stages;
+    struct model_stages *dst = m->s->common->stages;
     struct tensor *loss;
 
-    if (!m->b->g->training || !to || m->o->aux_loss_weight == 0)
+    if (!m->b->g->training || !dst || m->o->aux_loss_weight == 0)
         return;
     loss = m->o->is_gshard_loss ? gshard(m, layer) : importance_and_load(m, layer);
-    to->balance = to->balance ? add(m->b, to->balance, loss, layer) : loss;
-    to->balance_weight = m->o->aux_loss_weight;
+    dst->balance = dst->balance ? add(m->b, dst->balance, loss, layer) : loss;
+    dst->balance_weight = m->o->aux_loss_weight;
 }
 
 /* ---- experts ---- */
@@ -308,7 +308,8 @@ static void set_sizes(struct moe *m, const struct tensor *x, const char *block)
               m->o->capacity_factor, block, (long long)m->tokens, (long long)m->experts);
 }
 
-struct tensor *swin_moe_mlp(struct swin *s, struct tensor *x, const struct swin_block *at)
+struct tensor *swin_moe_mlp(struct swin *s, struct tensor *x,
+                            const struct swin_block *block)
 {
     const struct swin_moe_options *o = (const struct swin_moe_options *)s->o;
     int64_t channels = x->dim[C],
@@ -318,7 +319,7 @@ struct tensor *swin_moe_mlp(struct swin *s, struct tensor *x, const struct swin_
     struct tensor *gate, *y;
     struct weights w;
 
-    set_sizes(&m, x, at->name);
+    set_sizes(&m, x, block->name);
     w = weights_of(&m, channels, hidden);
     choose_experts(&m, x);
     slots =

@@ -153,24 +153,25 @@ static struct tensor *residual(struct swin *s, struct tensor *x, struct tensor *
     return add(s->b, branch, x, swin_name(s, block, add_name));
 }
 
-static struct tensor *block(struct swin *s, struct tensor *x, const struct swin_block *at)
+static struct tensor *block(struct swin *s, struct tensor *x,
+                            const struct swin_block *item)
 {
     bool last = s->kind->norm_last;
     struct tensor *y = x;
 
     scope_begin(s->b);
     if (!last)
-        y = norm(s, y, at->name, "norm1");
-    y = s->kind->mix(s, y, at);
+        y = norm(s, y, item->name, "norm1");
+    y = s->kind->mix(s, y, item);
     if (last)
-        y = norm(s, y, at->name, "norm1");
-    x = y = residual(s, x, y, at->name, "drop_path1", "add1");
+        y = norm(s, y, item->name, "norm1");
+    x = y = residual(s, x, y, item->name, "drop_path1", "add1");
     if (!last)
-        y = norm(s, y, at->name, "norm2");
-    y = s->kind->mlp ? s->kind->mlp(s, y, at) : swin_dense_mlp(s, y, at->name, true);
+        y = norm(s, y, item->name, "norm2");
+    y = s->kind->mlp ? s->kind->mlp(s, y, item) : swin_dense_mlp(s, y, item->name, true);
     if (last)
-        y = norm(s, y, at->name, "norm2");
-    x = residual(s, x, y, at->name, "drop_path2", "add2");
+        y = norm(s, y, item->name, "norm2");
+    x = residual(s, x, y, item->name, "drop_path2", "add2");
     scope_end(s->b);
     s->block++;
     return x;
@@ -203,17 +204,17 @@ static struct tensor *stage(struct swin *s, struct tensor *x, int i)
     if (i > 0)
         x = merge(s, x, name);
     for (int k = 0; k < s->o->depths.item[i]; k++) {
-        struct swin_block at = {
+        struct swin_block item = {
             .name = arena_printf(&s->b->g->arena, "%s.blocks.%d", name, k),
             .stage = i,
             .index = k,
             .heads = (int)s->o->num_heads.item[i],
         };
 
-        window_of(x->dim[H], s->o->window_size, k % 2, &at.window_h, &at.shift_h);
-        window_of(x->dim[W], s->o->window_size, k % 2, &at.window_w, &at.shift_w);
-        at.padded = x->dim[H] % at.window_h || x->dim[W] % at.window_w;
-        x = block(s, x, &at);
+        window_of(x->dim[H], s->o->window_size, k % 2, &item.window_h, &item.shift_h);
+        window_of(x->dim[W], s->o->window_size, k % 2, &item.window_w, &item.shift_w);
+        item.padded = x->dim[H] % item.window_h || x->dim[W] % item.window_w;
+        x = block(s, x, &item);
     }
     return x;
 }

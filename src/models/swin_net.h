@@ -49,9 +49,11 @@ struct swin_block {
 
 struct swin_kind {
     /* Mixes tokens within windows; the parameters are below `name`. */
-    struct tensor *(*mix)(struct swin *s, struct tensor *x, const struct swin_block *at);
+    struct tensor *(*mix)(struct swin *s, struct tensor *x,
+                          const struct swin_block *block);
     /* The MLP below "NAME.mlp"; NULL: swin_dense_mlp() with a bias. */
-    struct tensor *(*mlp)(struct swin *s, struct tensor *x, const struct swin_block *at);
+    struct tensor *(*mlp)(struct swin *s, struct tensor *x,
+                          const struct swin_block *block);
     /* Norms come last in branches (weights start at 0) and after the reduction of a patch
      * merging, as in SwinV2. */
     bool norm_last;
@@ -116,10 +118,10 @@ const char *swin_name(const struct swin *s, const char *prefix, const char *suff
 
 /* The attention of v1, with biases from a table [(2 window_h - 1)(2 window_w - 1), heads]. */
 struct tensor *swin_attention(struct swin *s, struct tensor *x,
-                              const struct swin_block *at, struct tensor *table);
+                              const struct swin_block *block, struct tensor *table);
 
 /* v2's table of a block, below "NAME.attn.cpb_mlp"; `raw`: without its sigmoid. */
-struct tensor *swin_cpb_table(struct swin *s, const struct swin_block *at, bool raw);
+struct tensor *swin_cpb_table(struct swin *s, const struct swin_block *block, bool raw);
 
 /* Two linear layers below "BLOCK.mlp", the second one with a bias if `fc2_bias`. */
 struct tensor *swin_dense_mlp(struct swin *s, struct tensor *x, const char *block,

@@ -23,32 +23,33 @@ static struct tensor *bias_of(struct swin *s, const char *name, int64_t c)
     return qkv_bias(s->b, q, v, swin_name(s, name, "qkv_bias"));
 }
 
-struct tensor *swin_cpb_table(struct swin *s, const struct swin_block *at, bool raw)
+struct tensor *swin_cpb_table(struct swin *s, const struct swin_block *block, bool raw)
 {
     const struct int_list *windows = &s->o->pretrained_window_sizes;
-    int pretrained = windows->n ? (int)windows->item[at->stage] : 0;
+    int pretrained = windows->n ? (int)windows->item[block->stage] : 0;
 
-    return cpb_table(s->b, swin_name(s, at->name, "attn.cpb_mlp"), .heads = at->heads,
-                     .window_h = at->window_h, .window_w = at->window_w,
-                     .pretrained_h = pretrained, .pretrained_w = pretrained, .raw = raw);
+    return cpb_table(s->b, swin_name(s, block->name, "attn.cpb_mlp"),
+                     .heads = block->heads, .window_h = block->window_h,
+                     .window_w = block->window_w, .pretrained_h = pretrained,
+                     .pretrained_w = pretrained, .raw = raw);
 }
 
 static struct tensor *attention(struct swin *s, struct tensor *x,
-                                const struct swin_block *at)
+                                const struct swin_block *block)
 {
-    int64_t c = x->dim[3], dim[] = {at->heads, 1, 1};
-    const char *name = swin_name(s, at->name, "attn");
+    int64_t c = x->dim[3], dim[] = {block->heads, 1, 1};
+    const char *name = swin_name(s, block->name, "attn");
     struct tensor *scale = graph_param(s->b, name, "logit_scale", LAYOUT_PLAIN, 3, dim,
                                        (struct init){INIT_CONSTANT, logf(10)});
-    struct tensor *bias = bias_of(s, name, c), *table = swin_cpb_table(s, at, false);
+    struct tensor *bias = bias_of(s, name, c), *table = swin_cpb_table(s, block, false);
     struct linear_attrs qkv = {
         .layer = swin_name(s, name, "qkv"), .out = (int)(3 * c), .init = s->init};
 
     x = bias ? linear_bias_(s->b, x, bias, &qkv) : linear_(s->b, x, &qkv);
-    x = window_attention(s->b, x, name, .heads = at->heads, .window_h = at->window_h,
-                         .window_w = at->window_w, .shift_h = at->shift_h,
-                         .shift_w = at->shift_w, .table = table, .logit_scale = scale,
-                         .pad = at->padded ? bias : NULL);
+    x = window_attention(
+        s->b, x, name, .heads = block->heads, .window_h = block->window_h,
+        .window_w = block->window_w, .shift_h = block->shift_h, .shift_w = block->shift_w,
+        .table = table, .logit_scale = scale, .pad = block->padded ? bias : NULL);
     x = linear(s->b, x, swin_name(s, name, "proj"), .out = (int)c, .bias = 1,
                .init = s->init, .bias_init = INIT_RULE_ZERO);
     return dropout(s->b, x, swin_name(s, name, "proj_drop"),

@@ -92,16 +92,16 @@ static struct tensor *decode_nested(struct net *n, const struct maps *m)
 
     for (int layer = 0; layer < last; layer++)
         for (int depth = 0; depth < last - layer; depth++) {
-            int at = depth + layer, skips = 0;
-            struct tensor *x = layer ? node[depth][at - 1] : m->x[depth];
-            char *p = arena_printf(mem, "decoder.blocks.x_%d_%d", depth, at);
-            int out = depth ? (int)m->x[at + 1]->dim[IMAGE_C] : widths[at];
+            int pos = depth + layer, skips = 0;
+            struct tensor *x = layer ? node[depth][pos - 1] : m->x[depth];
+            char *p = arena_printf(mem, "decoder.blocks.x_%d_%d", depth, pos);
+            int out = depth ? (int)m->x[pos + 1]->dim[IMAGE_C] : widths[pos];
 
-            for (int i = depth + 1; layer && i <= at; i++)
-                skip[skips++] = node[i][at];
-            skip[skips++] = m->x[at + 1];
-            node[depth][at] =
-                block(n, x, p, m->height[at + 1], m->width[at + 1], skip, skips, out);
+            for (int i = depth + 1; layer && i <= pos; i++)
+                skip[skips++] = node[i][pos];
+            skip[skips++] = m->x[pos + 1];
+            node[depth][pos] =
+                block(n, x, p, m->height[pos + 1], m->width[pos + 1], skip, skips, out);
         }
     return block(n, node[0][last - 1], arena_printf(mem, "decoder.blocks.x_0_%d", last),
                  m->height[UNET_BLOCKS], m->width[UNET_BLOCKS], NULL, 0, widths[last]);

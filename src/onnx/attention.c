@@ -171,15 +171,15 @@ static const char *roll_mask(struct convert *c, const struct node *n, const char
 {
     const struct window_grid *g = &s->grid;
     const int64_t dim[] = {s->windows, 1, s->tokens, s->tokens};
-    float *mask, *to;
+    float *mask, *dst;
 
     if (!g->roll_h && !g->roll_w)
         return z;
-    to = mask = arena_new(c->mem, (size_t)(dim[0] * dim[2] * dim[3]) * sizeof(*mask));
+    dst = mask = arena_new(c->mem, (size_t)(dim[0] * dim[2] * dim[3]) * sizeof(*mask));
     for (int w = 0; w < s->windows; w++)
         for (int i = 0; i < s->tokens; i++)
             for (int j = 0; j < s->tokens; j++)
-                *to++ =
+                *dst++ =
                     window_grid_region(g, w, i) != window_grid_region(g, w, j) ? -100 : 0;
     return onnx_node(
         c->x, "Add",
@@ -211,13 +211,13 @@ const char *convert_cpb_table(struct convert *c, const struct node *n)
 {
     const struct cpb_table_attrs *a = n->attrs;
     const int64_t dim[] = {n->out[0]->dim[0], 2};
-    float *at = arena_new(c->mem, (size_t)(2 * dim[0]) * sizeof(*at));
+    float *ptr = arena_new(c->mem, (size_t)(2 * dim[0]) * sizeof(*ptr));
     const char *v, *w;
 
     for (int64_t i = 0; i < dim[0]; i++)
-        cpb_coordinates(a, (int)i, at + 2 * i);
+        cpb_coordinates(a, (int)i, ptr + 2 * i);
     v = onnx_tensor(c->x, arena_printf(c->mem, "%s.relative_coords_table", n->layer),
-                    ONNX_FLOAT, 2, dim, at);
+                    ONNX_FLOAT, 2, dim, ptr);
     w = convert_transpose(c, convert_value(c, n->in[CPB_TABLE_W0]), CONVERT_DIMS(1, 0));
     v = onnx_node(c->x, "MatMul", ONNX_IN(v, w));
     v = onnx_node(c->x, "Add", ONNX_IN(v, convert_value(c, n->in[CPB_TABLE_B0])));

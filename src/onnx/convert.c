@@ -19,12 +19,12 @@ const char *convert_reshape(struct convert *c, const char *v, int n, const int64
 }
 
 const char *convert_slice(struct convert *c, const char *v, int axis, int64_t from,
-                          int64_t to, int64_t step)
+                          int64_t end, int64_t step)
 {
     int64_t a = axis;
 
     return onnx_node(c->x, "Slice",
-                     ONNX_IN(v, onnx_int64s(c->x, 1, &from), onnx_int64s(c->x, 1, &to),
+                     ONNX_IN(v, onnx_int64s(c->x, 1, &from), onnx_int64s(c->x, 1, &end),
                              onnx_int64s(c->x, 1, &a), onnx_int64s(c->x, 1, &step)));
 }
 
@@ -69,16 +69,16 @@ const char *convert_batch(struct convert *c)
 
 const char *convert_dims(struct convert *c, const char *v, int n, const int64_t *dim)
 {
-    int64_t to[TENSOR_DIMS * 4];
+    int64_t dst[TENSOR_DIMS * 4];
     int batches = 0;
 
     for (int i = 0; i < n; i++) {
-        to[i] = convert_is_batch(dim[i]) ? -1 : dim[i];
-        batches += to[i] < 0;
+        dst[i] = convert_is_batch(dim[i]) ? -1 : dim[i];
+        batches += dst[i] < 0;
     }
     if (batches > 1)
         die("a layer whose dims depend on the batch twice cannot be exported to ONNX");
-    return convert_reshape(c, v, n, to);
+    return convert_reshape(c, v, n, dst);
 }
 
 const char *convert_places(struct convert *c, const struct node *n, int64_t count,

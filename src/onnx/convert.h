@@ -40,7 +40,7 @@ const char *convert_transpose(struct convert *c, const char *v, int n,
 /* In dim, 0 keeps the dim of v, and -1 is computed, as in Reshape. */
 const char *convert_reshape(struct convert *c, const char *v, int n, const int64_t *dim);
 const char *convert_slice(struct convert *c, const char *v, int axis, int64_t from,
-                          int64_t to, int64_t step);
+                          int64_t end, int64_t step);
 /* Adds zeros before and after each of n dims: amount[0..n) before, amount[n..2n) after. */
 const char *convert_pad(struct convert *c, const char *v, int n, const int64_t *amount);
 const char *convert_concat(struct convert *c, int axis, const char *const *in);

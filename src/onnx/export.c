@@ -16,17 +16,17 @@ float *convert_weights(struct convert *c, const struct tensor *t)
 {
     const float *from = c->flat + t->offset / sizeof(float);
     int64_t len = tensor_len(t), stride[TENSOR_DIMS];
-    float *to = arena_new(c->mem, (size_t)len * sizeof(*to));
+    float *dst = arena_new(c->mem, (size_t)len * sizeof(*dst));
 
     tensor_strides(t, stride);
     for (int64_t i = 0; i < len; i++) {
-        int64_t at = 0, rest = i;
+        int64_t pos = 0, rest = i;
 
         for (int d = t->ndim; d-- > 0; rest /= t->dim[d])
-            at += rest % t->dim[d] * stride[d];
-        to[i] = from[at];
+            pos += rest % t->dim[d] * stride[d];
+        dst[i] = from[pos];
     }
-    return to;
+    return dst;
 }
 
 const char *convert_value(struct convert *c, const struct tensor *t)

@@ -96,11 +96,11 @@ static const char *convert_activation(struct convert *c, const struct activation
     }
 }
 
-static const char *cast(struct convert *c, const char *x, enum onnx_type to)
+static const char *cast(struct convert *c, const char *x, enum onnx_type dst)
 {
     const char *y = onnx_node(c->x, "Cast", ONNX_IN(x));
 
-    onnx_int(c->x, "to", (int64_t)to);
+    onnx_int(c->x, "to", (int64_t)dst);
     return y;
 }
 

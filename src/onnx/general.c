@@ -12,16 +12,16 @@ static void memory_order(const int64_t *dim, const int64_t *stride,
                          int64_t order[MATMUL_STRIDES])
 {
     for (int i = 0; i < MATMUL_STRIDES; i++) {
-        int at = i;
+        int pos = i;
 
-        for (; at > 0; at--) {
-            int64_t before = order[at - 1];
+        for (; pos > 0; pos--) {
+            int64_t before = order[pos - 1];
 
             if (dim[before] == 1 || (dim[i] > 1 && stride[before] >= stride[i]))
                 break;
-            order[at] = before;
+            order[pos] = before;
         }
-        order[at] = i;
+        order[pos] = i;
     }
 }
 
@@ -127,20 +127,20 @@ const char *convert_gather_grad(struct convert *c, const struct node *n)
     struct gather_lists l = gather_lists(a);
     const char *v = convert_dims(c, convert_stored(c, n->in[GATHER_GRAD_DY]),
                                  CONVERT_DIMS(a->outer, a->n, a->inner));
-    int64_t most = 1, *place;
+    int64_t max = 1, *place;
 
     for (int64_t i = 0; i < a->all; i++)
-        if (l.first[i + 1] - l.first[i] > most)
-            most = l.first[i + 1] - l.first[i];
-    place = arena_new(c->mem, (size_t)(a->all * most) * sizeof(*place));
+        if (l.first[i + 1] - l.first[i] > max)
+            max = l.first[i + 1] - l.first[i];
+    place = arena_new(c->mem, (size_t)(a->all * max) * sizeof(*place));
     for (int64_t i = 0; i < a->all; i++)
-        for (int64_t k = 0; k < most; k++)
-            place[i * most + k] =
+        for (int64_t k = 0; k < max; k++)
+            place[i * max + k] =
                 l.first[i] + k < l.first[i + 1] ? l.item[l.first[i] + k] : a->n;
     gather_lists_release(&l);
-    v = pick(c, n, add_zeros(c, v), a->all * most, place);
-    if (most > 1) {
-        v = convert_dims(c, v, CONVERT_DIMS(a->outer, a->all, most, a->inner));
+    v = pick(c, n, add_zeros(c, v), a->all * max, place);
+    if (max > 1) {
+        v = convert_dims(c, v, CONVERT_DIMS(a->outer, a->all, max, a->inner));
         v = onnx_node(c->x, "ReduceSum", ONNX_IN(v, onnx_int64s(c->x, CONVERT_DIMS(2))));
         onnx_int(c->x, "keepdims", 0);
     }

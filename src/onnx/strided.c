@@ -23,13 +23,13 @@ static int sort_loops(const struct strided_copy_attrs *a, int order[STRIDED_COPY
     int n = 0;
 
     for (int i = 0; i < a->n; i++) {
-        int at = n;
+        int pos = n;
 
         if (a->len[i] == 1 || a->stride[i] == 0)
             continue;
-        for (; at > 0 && a->stride[order[at - 1]] < a->stride[i]; at--)
-            order[at] = order[at - 1];
-        order[at] = i;
+        for (; pos > 0 && a->stride[order[pos - 1]] < a->stride[i]; pos--)
+            order[pos] = order[pos - 1];
+        order[pos] = i;
         n++;
     }
     return n;
@@ -158,14 +158,14 @@ static const char *places(struct convert *c, const struct node *n, const struct 
     int64_t *place = arena_new(c->mem, (size_t)p->count * sizeof(*place));
 
     for (int64_t i = 0; i < p->count; i++) {
-        int64_t at = a->offset + strided_copy_place(p->len, a->stride, a->n, i);
+        int64_t pos = a->offset + strided_copy_place(p->len, a->stride, a->n, i);
 
-        place[i] = at;
+        place[i] = pos;
         if (p->batch < 0)
             continue;
-        if (at / p->inner % ONNX_BATCH)
+        if (pos / p->inner % ONNX_BATCH)
             die("layer '%s': this copy cannot be exported to ONNX", n->layer);
-        place[i] = at / (p->inner * ONNX_BATCH) * p->inner + at % p->inner;
+        place[i] = pos / (p->inner * ONNX_BATCH) * p->inner + pos % p->inner;
     }
     return convert_places(c, n, p->count, place);
 }
@@ -175,24 +175,24 @@ static const char *pick(struct convert *c, const struct node *n)
 {
     const struct strided_copy_attrs *a = n->attrs;
     struct picked p = find_picked(n);
-    int64_t to[STRIDED_COPY_DIMS + 1] = {p.batch < 0 ? 1 : ONNX_BATCH},
-                                   perm[STRIDED_COPY_DIMS];
+    int64_t dst[STRIDED_COPY_DIMS + 1] = {p.batch < 0 ? 1 : ONNX_BATCH},
+                                    perm[STRIDED_COPY_DIMS];
     const char *v = convert_stored(c, n->in[0]);
 
     if (p.outer > 1) {
         v = convert_dims(c, v, CONVERT_DIMS(p.outer, ONNX_BATCH, p.inner));
         v = convert_transpose(c, v, CONVERT_DIMS(1, 0, 2));
     }
-    v = convert_dims(c, v, CONVERT_DIMS(to[0], p.outer * p.inner));
+    v = convert_dims(c, v, CONVERT_DIMS(dst[0], p.outer * p.inner));
     v = onnx_node(c->x, "Gather", ONNX_IN(v, places(c, n, &p)));
     onnx_int(c->x, "axis", 1);
-    for (int i = 0, at = 1; i < a->n; i++) {
-        perm[i] = i == p.batch ? 0 : at;
+    for (int i = 0, pos = 1; i < a->n; i++) {
+        perm[i] = i == p.batch ? 0 : pos;
         if (i != p.batch)
-            to[at++] = p.len[i];
+            dst[pos++] = p.len[i];
     }
     if (p.batch > 0) {
-        v = convert_dims(c, v, a->n, to);
+        v = convert_dims(c, v, a->n, dst);
         v = convert_transpose(c, v, a->n, perm);
     }
     return convert_from_stored(c, v, n->out[0]);

@@ -49,10 +49,10 @@ static void add_noise_ref(const struct step *s)
     float *y = s->out[0];
 
     for (int64_t i = 0; i < tensor_len(t); i++) {
-        int64_t at = share_element(a->share, i, tensor_len(t) / t->dim[0]);
+        int64_t pos = share_element(a->share, i, tensor_len(t) / t->dim[0]);
 
         y[i] = x[i] + a->deviation * add_noise_normal(c->seed, (uint64_t)c->micro,
-                                                      (uint32_t)a->salt, (uint64_t)at);
+                                                      (uint32_t)a->salt, (uint64_t)pos);
     }
 }
 

@@ -29,13 +29,13 @@ struct tensor *add_noise(struct builder *b, struct tensor *x, float deviation,
 
 extern const struct op op_add_noise;
 
-/* Returns number `at` of a layer: two share a block. */
+/* Returns number `pos` of a layer: two share a block. */
 HOST_DEVICE static inline float add_noise_normal(uint64_t seed, uint64_t micro,
-                                                 uint32_t salt, uint64_t at)
+                                                 uint32_t salt, uint64_t pos)
 {
-    struct philox r = philox(seed, PHILOX_DROPOUT, micro, (uint64_t)salt << 32 ^ at / 2);
+    struct philox r = philox(seed, PHILOX_DROPOUT, micro, (uint64_t)salt << 32 ^ pos / 2);
 
-    return philox_normal(r.v[at % 2 * 2], r.v[at % 2 * 2 + 1]);
+    return philox_normal(r.v[pos % 2 * 2], r.v[pos % 2 * 2 + 1]);
 }
 
 #ifdef __cplusplus

@@ -174,15 +174,15 @@ void color_jitter_image(const struct color_jitter_attrs *a, const struct augment
  * uses RGB's numbers, the first byte of every three. */
 static void erase_row(const struct erase_attrs *a, const struct erase_levels *levels,
                       const struct augment_key *k, uint32_t which, uint64_t row,
-                      uint8_t *to, int w, int c)
+                      uint8_t *dst, int w, int c)
 {
     struct philox r = erase_noise(k, which, 0);
 
-    for (int at = 0; at < 3 * w; at++) {
-        if (a->mode == ERASE_PIXEL && at % 8 == 0)
-            r = erase_noise(k, which, row + (uint64_t)at / 8);
-        if (at % 3 < c)
-            *to++ = erase_value(levels, a->mode, &r, at);
+    for (int pos = 0; pos < 3 * w; pos++) {
+        if (a->mode == ERASE_PIXEL && pos % 8 == 0)
+            r = erase_noise(k, which, row + (uint64_t)pos / 8);
+        if (pos % 3 < c)
+            *dst++ = erase_value(levels, a->mode, &r, pos);
     }
 }
 

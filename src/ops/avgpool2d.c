@@ -31,18 +31,18 @@ static int64_t avgpool2d_flops(const struct node *n)
     return pool2d_flops(n->attrs, n->out[0]);
 }
 
-static float avgpool2d_mean(const struct step *s, const int64_t at[4])
+static float avgpool2d_mean(const struct step *s, const int64_t ptr[4])
 {
     const struct tensor *t = s->node->in[AVGPOOL2D_X];
     const float *x = s->in[AVGPOOL2D_X];
     int64_t top, bottom, left, right;
-    int64_t rows = pool2d_span(s->node->attrs, IMAGE_H, at[IMAGE_H], &top, &bottom);
-    int64_t columns = pool2d_span(s->node->attrs, IMAGE_W, at[IMAGE_W], &left, &right);
+    int64_t rows = pool2d_span(s->node->attrs, IMAGE_H, ptr[IMAGE_H], &top, &bottom);
+    int64_t columns = pool2d_span(s->node->attrs, IMAGE_W, ptr[IMAGE_W], &left, &right);
     double sum = 0;
 
     for (int64_t h = top; h < bottom; h++)
         for (int64_t w = left; w < right; w++)
-            sum += x[image_at(t, at[IMAGE_N], at[IMAGE_C], h, w)];
+            sum += x[image_at(t, ptr[IMAGE_N], ptr[IMAGE_C], h, w)];
     return (float)(sum / (double)(rows * columns));
 }
 
@@ -81,7 +81,7 @@ static int64_t avgpool2d_grad_flops(const struct node *n)
 }
 
 /* dx = sum of dy / (counted positions of the window) over the windows that cover it */
-static float avgpool2d_share(const struct step *s, const int64_t at[4])
+static float avgpool2d_share(const struct step *s, const int64_t pos[4])
 {
     const struct pool2d_attrs *a = s->node->attrs;
     const struct tensor *t = s->node->in[AVGPOOL2D_GRAD_DY];
@@ -92,13 +92,13 @@ static float avgpool2d_share(const struct step *s, const int64_t at[4])
     for (int64_t h = 0; h < t->dim[IMAGE_H]; h++) {
         int64_t rows = pool2d_span(a, IMAGE_H, h, &top, &bottom);
 
-        if (at[IMAGE_H] < top || at[IMAGE_H] >= bottom)
+        if (pos[IMAGE_H] < top || pos[IMAGE_H] >= bottom)
             continue;
         for (int64_t w = 0; w < t->dim[IMAGE_W]; w++) {
             int64_t columns = pool2d_span(a, IMAGE_W, w, &left, &right);
 
-            if (at[IMAGE_W] >= left && at[IMAGE_W] < right)
-                sum += dy[image_at(t, at[IMAGE_N], at[IMAGE_C], h, w)] /
+            if (pos[IMAGE_W] >= left && pos[IMAGE_W] < right)
+                sum += dy[image_at(t, pos[IMAGE_N], pos[IMAGE_C], h, w)] /
                        (double)(rows * columns);
         }
     }

@@ -51,13 +51,13 @@ static int64_t bucket_flops(const struct node *n)
     return tensor_len(n->out[0]);
 }
 
-static void narrow(const struct bucket_attrs *a, const float *x, int64_t n, uint16_t *to)
+static void narrow(const struct bucket_attrs *a, const float *x, int64_t n, uint16_t *dst)
 {
     float share = 1 / (float)a->group->world;
 
     for (int64_t i = 0; i < n; i++)
-        to[i] = a->dtype == DTYPE_F16 ? fp16_from_float(x[i] * share)
-                                      : bf16_from_float(x[i] * share);
+        dst[i] = a->dtype == DTYPE_F16 ? fp16_from_float(x[i] * share)
+                                       : bf16_from_float(x[i] * share);
 }
 
 static void widen(const struct bucket_attrs *a, const uint16_t *from, int64_t n, float *x)
@@ -90,27 +90,28 @@ static void pack(const struct bucket_attrs *a, const float *x, void *travels)
     }
 }
 
-static void start(const struct bucket_attrs *a, void *x, int64_t n, enum dtype t, int to)
+static void start(const struct bucket_attrs *a, void *x, int64_t n, enum dtype t,
+                  int rank)
 {
     if (n && a->begin)
-        a->group->start_to(a->group, x, n, t, to);
+        a->group->start_to(a->group, x, n, t, rank);
     else if (n)
         a->group->start(a->group, x, n, t);
 }
 
 /* Starts sending floats [p.from, p.to) to a process. */
 static void start_part(const struct bucket_attrs *a, const struct step *s,
-                       struct bucket_part p, int to)
+                       struct bucket_part p, int stop)
 {
     int64_t half = bucket_half(a, p.from), end = bucket_half(a, p.to);
 
     if (!a->run) {
-        start(a, (float *)s->out[0] + p.from, p.to - p.from, DTYPE_F32, to);
+        start(a, (float *)s->out[0] + p.from, p.to - p.from, DTYPE_F32, stop);
         return;
     }
-    start(a, (uint16_t *)s->out[1] + half, end - half, (enum dtype)a->dtype, to);
+    start(a, (uint16_t *)s->out[1] + half, end - half, (enum dtype)a->dtype, stop);
     start(a, wide_part(a, s->out[1]) + (p.from - half), p.to - p.from - (end - half),
-          DTYPE_F32, to);
+          DTYPE_F32, stop);
 }
 
 static void bucket_start_ref(const struct step *s)
@@ -149,16 +150,16 @@ static void bucket_join_ref(const struct step *s)
     for (int i = 0; i < a->nrun; i++) {
         const struct bucket_run *r = &a->run[i];
         int64_t from = r->offset > own.from ? r->offset : own.from;
-        int64_t to = r->offset + r->len < own.to ? r->offset + r->len : own.to;
+        int64_t end = r->offset + r->len < own.to ? r->offset + r->len : own.to;
 
-        if (from >= to)
+        if (from >= end)
             continue;
         if (r->half) {
-            widen(a, half, to - from, x + from);
-            half += to - from;
+            widen(a, half, end - from, x + from);
+            half += end - from;
         } else {
-            scale(a, wide, to - from, x + from);
-            wide += to - from;
+            scale(a, wide, end - from, x + from);
+            wide += end - from;
         }
     }
 }

@@ -85,24 +85,24 @@ static void concat_grad(struct builder *b, const struct node *n)
 }
 
 /* Copies the first `len` elements of each row between rows of to_row and from_row. */
-static void copy_rows(float *to, int64_t to_row, const float *from, int64_t from_row,
+static void copy_rows(float *dst, int64_t to_row, const float *src, int64_t from_row,
                       int64_t len, int64_t rows)
 {
     for (int64_t i = 0; i < rows; i++)
-        memcpy(to + i * to_row, from + i * from_row, (size_t)len * sizeof(float));
+        memcpy(dst + i * to_row, src + i * from_row, (size_t)len * sizeof(float));
 }
 
 static void concat_ref(const struct step *s)
 {
     const struct concat_attrs *a = s->node->attrs;
     const struct tensor *y = s->node->out[0];
-    int64_t step = concat_step(y, a->axis), all = y->dim[a->axis] * step, at = 0;
+    int64_t step = concat_step(y, a->axis), all = y->dim[a->axis] * step, pos = 0;
 
     for (int i = 0; i < s->node->nin; i++) {
         int64_t len = s->node->in[i]->dim[a->axis] * step;
 
-        copy_rows((float *)s->out[0] + at, all, s->in[i], len, len, tensor_len(y) / all);
-        at += len;
+        copy_rows((float *)s->out[0] + pos, all, s->in[i], len, len, tensor_len(y) / all);
+        pos += len;
     }
 }
 

@@ -50,14 +50,14 @@ static int64_t confusion_flops(const struct node *n)
 
 int64_t confusion_class(const float *z, int64_t n)
 {
-    int64_t at = 0;
+    int64_t pos = 0;
 
     for (int64_t k = 1; k < n; k++)
-        if (z[k] > z[at])
-            at = k;
+        if (z[k] > z[pos])
+            pos = k;
         else if (isnan(z[k]))
             return 0;
-    return isnan(z[0]) ? 0 : at;
+    return isnan(z[0]) ? 0 : pos;
 }
 
 static void confusion_ref(const struct step *s)

@@ -177,22 +177,22 @@ static bool conv2d_tap(const struct conv2d_attrs *a, const int64_t out[4], int k
 }
 
 /* y[n,o,h,w] = bias[o] + sum over i, kh, kw of x w */
-static float conv2d_at(const struct step *s, const int64_t at[4])
+static float conv2d_at(const struct step *s, const int64_t pos[4])
 {
     const struct node *n = s->node;
     const struct conv2d_attrs *a = n->attrs;
     const struct tensor *tx = n->in[CONV2D_X], *tw = n->in[CONV2D_WEIGHT];
     const float *x = s->in[CONV2D_X], *weight = s->in[CONV2D_WEIGHT];
-    int64_t o = at[IMAGE_C], ni = tw->dim[WEIGHT_I], h, w;
+    int64_t o = pos[IMAGE_C], ni = tw->dim[WEIGHT_I], h, w;
     int64_t first = o / (a->out / a->groups) * ni;
     double sum = a->bias ? ((const float *)s->in[CONV2D_BIAS])[o] : 0;
 
     for (int kh = 0; kh < a->kernel_h; kh++)
         for (int kw = 0; kw < a->kernel_w; kw++) {
-            if (!conv2d_tap(a, at, kh, kw, &h, &w))
+            if (!conv2d_tap(a, pos, kh, kw, &h, &w))
                 continue;
             for (int64_t i = 0; i < ni; i++)
-                sum += (double)x[image_at(tx, at[IMAGE_N], first + i, h, w)] *
+                sum += (double)x[image_at(tx, pos[IMAGE_N], first + i, h, w)] *
                        weight[image_at(tw, o, i, kh, kw)];
         }
     return (float)sum;
@@ -200,17 +200,17 @@ static float conv2d_at(const struct step *s, const int64_t at[4])
 
 /* Calls `f` for each element of an image and stores its result. */
 static void conv2d_each(const struct step *s,
-                        float (*f)(const struct step *s, const int64_t at[4]))
+                        float (*f)(const struct step *s, const int64_t ptr[4]))
 {
     const struct tensor *t = s->node->out[0];
     float *out = s->out[0];
-    int64_t at[4];
+    int64_t ptr[4];
 
-    for (at[0] = 0; at[0] < t->dim[0]; at[0]++)
-        for (at[1] = 0; at[1] < t->dim[1]; at[1]++)
-            for (at[2] = 0; at[2] < t->dim[2]; at[2]++)
-                for (at[3] = 0; at[3] < t->dim[3]; at[3]++)
-                    out[image_at(t, at[0], at[1], at[2], at[3])] = f(s, at);
+    for (ptr[0] = 0; ptr[0] < t->dim[0]; ptr[0]++)
+        for (ptr[1] = 0; ptr[1] < t->dim[1]; ptr[1]++)
+            for (ptr[2] = 0; ptr[2] < t->dim[2]; ptr[2]++)
+                for (ptr[3] = 0; ptr[3] < t->dim[3]; ptr[3]++)
+                    out[image_at(t, ptr[0], ptr[1], ptr[2], ptr[3])] = f(s, ptr);
 }
 
 static void conv2d_ref(const struct step *s)
@@ -292,13 +292,13 @@ static int64_t conv2d_data_grad_flops(const struct node *n)
 static int64_t conv2d_reader(int64_t in, int k, int stride, int pad, int dilation,
                              int64_t out)
 {
-    int64_t at = in + pad - (int64_t)k * dilation;
+    int64_t pos = in + pad - (int64_t)k * dilation;
 
-    return at >= 0 && at % stride == 0 && at / stride < out ? at / stride : -1;
+    return pos >= 0 && pos % stride == 0 && pos / stride < out ? pos / stride : -1;
 }
 
 /* dx[n,c,h,w] = sum of dy w over all outputs that read x[n,c,h,w] */
-static float conv2d_data_grad_at(const struct step *s, const int64_t at[4])
+static float conv2d_data_grad_at(const struct step *s, const int64_t pos[4])
 {
     const struct node *n = s->node;
     const struct conv2d_attrs *a = n->attrs;
@@ -307,23 +307,23 @@ static float conv2d_data_grad_at(const struct step *s, const int64_t at[4])
     const float *weight = s->in[CONV2D_DATA_GRAD_WEIGHT];
     const float *dy = s->in[CONV2D_DATA_GRAD_DY];
     int64_t ni = tw->dim[WEIGHT_I], no = a->out / a->groups;
-    int64_t first = at[IMAGE_C] / ni * no, i = at[IMAGE_C] % ni;
+    int64_t first = pos[IMAGE_C] / ni * no, i = pos[IMAGE_C] % ni;
     double sum = 0;
 
     if (n->nin > CONV2D_DATA_GRAD_BIAS)
-        sum = ((const float *)s->in[CONV2D_DATA_GRAD_BIAS])[at[IMAGE_C]];
+        sum = ((const float *)s->in[CONV2D_DATA_GRAD_BIAS])[pos[IMAGE_C]];
 
     for (int kh = 0; kh < a->kernel_h; kh++)
         for (int kw = 0; kw < a->kernel_w; kw++) {
-            int64_t h = conv2d_reader(at[IMAGE_H], kh, a->stride_h, a->pad_h,
+            int64_t h = conv2d_reader(pos[IMAGE_H], kh, a->stride_h, a->pad_h,
                                       a->dilation_h, ty->dim[IMAGE_H]);
-            int64_t w = conv2d_reader(at[IMAGE_W], kw, a->stride_w, a->pad_w,
+            int64_t w = conv2d_reader(pos[IMAGE_W], kw, a->stride_w, a->pad_w,
                                       a->dilation_w, ty->dim[IMAGE_W]);
 
             if (h < 0 || w < 0)
                 continue;
             for (int64_t o = first; o < first + no; o++)
-                sum += (double)dy[image_at(ty, at[IMAGE_N], o, h, w)] *
+                sum += (double)dy[image_at(ty, pos[IMAGE_N], o, h, w)] *
                        weight[image_at(tw, o, i, kh, kw)];
         }
     return (float)sum;
@@ -369,21 +369,21 @@ static int64_t conv2d_weight_grad_flops(const struct node *n)
 }
 
 /* dw[o,i,kh,kw] = sum of x dy over n and all positions of y */
-static float conv2d_weight_grad_at(const struct step *s, const int64_t at[4])
+static float conv2d_weight_grad_at(const struct step *s, const int64_t pos[4])
 {
     const struct node *n = s->node;
     const struct conv2d_attrs *a = n->attrs;
     const struct tensor *tx = n->in[CONV2D_WEIGHT_GRAD_X];
     const struct tensor *ty = n->in[CONV2D_WEIGHT_GRAD_DY];
     const float *x = s->in[CONV2D_WEIGHT_GRAD_X], *dy = s->in[CONV2D_WEIGHT_GRAD_DY];
-    int64_t y[4] = {0}, o = at[WEIGHT_O], h, w;
-    int64_t c = o / (a->out / a->groups) * n->out[0]->dim[WEIGHT_I] + at[WEIGHT_I];
+    int64_t y[4] = {0}, o = pos[WEIGHT_O], h, w;
+    int64_t c = o / (a->out / a->groups) * n->out[0]->dim[WEIGHT_I] + pos[WEIGHT_I];
     double sum = 0;
 
     for (y[0] = 0; y[0] < ty->dim[0]; y[0]++)
         for (y[2] = 0; y[2] < ty->dim[2]; y[2]++)
             for (y[3] = 0; y[3] < ty->dim[3]; y[3]++)
-                if (conv2d_tap(a, y, (int)at[WEIGHT_H], (int)at[WEIGHT_W], &h, &w))
+                if (conv2d_tap(a, y, (int)pos[WEIGHT_H], (int)pos[WEIGHT_W], &h, &w))
                     sum += (double)x[image_at(tx, y[0], c, h, w)] *
                            dy[image_at(ty, y[0], o, y[2], y[3])];
     return (float)sum;

@@ -51,14 +51,14 @@ struct tensor *conv_transpose2d_(struct builder *b, struct tensor *x,
     int64_t dim[] = {in, out, r.kernel, r.kernel};
     enum init_rule init = r.init ? (enum init_rule)r.init : INIT_RULE_PYTORCH;
     enum init_rule bias = r.bias_init ? (enum init_rule)r.bias_init : INIT_RULE_PYTORCH;
-    struct tensor *to[3] = {[CONV2D_DATA_GRAD_DY] = x};
+    struct tensor *dst[3] = {[CONV2D_DATA_GRAD_DY] = x};
 
-    to[CONV2D_DATA_GRAD_WEIGHT] =
+    dst[CONV2D_DATA_GRAD_WEIGHT] =
         graph_param(b, r.layer, "weight", LAYOUT_IMAGE, 4, dim,
                     init_rule_init(init, out * taps, in * taps));
     if (r.bias)
-        to[CONV2D_DATA_GRAD_BIAS] =
+        dst[CONV2D_DATA_GRAD_BIAS] =
             graph_param(b, r.layer, "bias", LAYOUT_PLAIN, 1, &out,
                         init_rule_init(bias, out * taps, in * taps));
-    return node(b, &op_conv2d_data_grad, r.layer, &c, to, r.bias ? 3 : 2);
+    return node(b, &op_conv2d_data_grad, r.layer, &c, dst, r.bias ? 3 : 2);
 }

@@ -165,13 +165,13 @@ static int64_t cpb_table_grad_flops(const struct node *n)
 }
 
 /* Returns the gradient of the sigmoid's input: 16 sigmoid' = table (1 - table / 16) */
-static double dz(const struct step *s, int64_t at)
+static double dz(const struct step *s, int64_t pos)
 {
     const float *table = s->in[CPB_TABLE_GRAD_TABLE], *d = s->in[CPB_TABLE_GRAD_DTABLE];
 
     if (((const struct cpb_table_attrs *)s->node->attrs)->raw)
-        return (double)d[at];
-    return (double)d[at] * table[at] * (1 - (double)table[at] / CPB_SCALE);
+        return (double)d[pos];
+    return (double)d[pos] * table[pos] * (1 - (double)table[pos] / CPB_SCALE);
 }
 
 /* Adds the contribution of a table row to the gradients of hidden unit k. */
@@ -199,7 +199,7 @@ static void cpb_table_grad_ref(const struct step *s)
 {
     const struct cpb_table_attrs *a = s->node->attrs;
     float *dw0 = s->out[CPB_TABLE_GRAD_DW0], *db0 = s->out[CPB_TABLE_GRAD_DB0];
-    float *to = s->out[CPB_TABLE_GRAD_DW2];
+    float *dst = s->out[CPB_TABLE_GRAD_DW2];
     double *dw2 = s->workspace;
 
     for (int k = 0; k < CPB_HIDDEN; k++) {
@@ -216,7 +216,7 @@ static void cpb_table_grad_ref(const struct step *s)
         dw0[2 * k + 1] = (float)d[1];
         db0[k] = (float)d[2];
         for (int h = 0; h < a->heads; h++)
-            to[h * CPB_HIDDEN + k] = (float)dw2[h];
+            dst[h * CPB_HIDDEN + k] = (float)dw2[h];
     }
 }
 

@@ -71,12 +71,12 @@ static void dice_ref(const struct step *s)
                     c);
     }
     for (int64_t k = 0; k < classes; k++) {
-        double to, from;
+        double on_label, always;
 
-        loss +=
-            dice_end(&c[k], (double)a->smooth, a->squared, (double)classes, &to, &from);
-        sums[k] = (float)to;
-        sums[classes + k] = (float)from;
+        loss += dice_end(&c[k], (double)a->smooth, a->squared, (double)classes, &on_label,
+                         &always);
+        sums[k] = (float)on_label;
+        sums[classes + k] = (float)always;
     }
     *(float *)s->out[ROW_LOSS_LOSS] = (float)loss;
     free(c);

@@ -66,11 +66,11 @@ static void dropout_ref(const struct step *s)
     float *y = s->out[0];
 
     for (int64_t i = 0; i < tensor_len(t); i++) {
-        int64_t at = share_element(a->share, i, tensor_len(t) / t->dim[0]);
+        int64_t pos = share_element(a->share, i, tensor_len(t) / t->dim[0]);
         struct philox r = dropout_block(control->seed, (uint64_t)control->micro,
-                                        (uint32_t)a->salt, (uint64_t)at / 4);
+                                        (uint32_t)a->salt, (uint64_t)pos / 4);
 
-        y[i] = x[i] * dropout_factor(r.v[at % 4], a->rate);
+        y[i] = x[i] * dropout_factor(r.v[pos % 4], a->rate);
     }
 }
 

@@ -116,15 +116,15 @@ static const char *code_error(const struct node *n, const struct expr_attrs *a)
     return NULL;
 }
 
-/* True if t has the dims of `to`, or 1. */
-static bool broadcasts(const struct tensor *t, const struct tensor *to)
+/* True if t has the dims of `dst`, or 1. */
+static bool broadcasts(const struct tensor *t, const struct tensor *dst)
 {
-    if (t->ndim == 1 && to->ndim > 1 && tensor_is_vector(t, tensor_channels(to)))
+    if (t->ndim == 1 && dst->ndim > 1 && tensor_is_vector(t, tensor_channels(dst)))
         return true;
-    if (t->ndim != to->ndim || t->layout != to->layout)
+    if (t->ndim != dst->ndim || t->layout != dst->layout)
         return false;
     for (int d = 0; d < t->ndim; d++)
-        if (t->dim[d] != to->dim[d] && t->dim[d] != 1)
+        if (t->dim[d] != dst->dim[d] && t->dim[d] != 1)
             return false;
     return true;
 }
@@ -178,16 +178,16 @@ static int64_t expr_flops(const struct node *n)
 
 void expr_strides(const struct node *n, int i, int64_t stride[TENSOR_DIMS])
 {
-    const struct tensor *t = n->in[i], *to = n->out[0];
+    const struct tensor *t = n->in[i], *dst = n->out[0];
 
     memset(stride, 0, TENSOR_DIMS * sizeof(*stride));
-    if (t->ndim == 1 && to->ndim > 1) {
-        stride[tensor_is_image(to) ? IMAGE_C : to->ndim - 1] = 1;
+    if (t->ndim == 1 && dst->ndim > 1) {
+        stride[tensor_is_image(dst) ? IMAGE_C : dst->ndim - 1] = 1;
         return;
     }
     tensor_strides(t, stride);
     for (int d = 0; d < t->ndim; d++)
-        if (t->dim[d] != to->dim[d])
+        if (t->dim[d] != dst->dim[d])
             stride[d] = 0;
 }
 
@@ -204,20 +204,20 @@ static bool continues(const struct expr_loops *loops, int nin,
 void expr_loops(const struct node *n, struct expr_loops *loops)
 {
     static const int image[] = {IMAGE_N, IMAGE_H, IMAGE_W, IMAGE_C};
-    const struct tensor *to = n->out[0];
+    const struct tensor *dst = n->out[0];
     int64_t stride[EXPR_INPUTS][TENSOR_DIMS];
 
     memset(loops, 0, sizeof(*loops));
     for (int i = 0; i < n->nin; i++)
         expr_strides(n, i, stride[i]);
-    for (int k = 0; k < to->ndim; k++) {
-        int d = tensor_is_image(to) ? image[k] : k;
+    for (int k = 0; k < dst->ndim; k++) {
+        int d = tensor_is_image(dst) ? image[k] : k;
 
-        if (to->dim[d] == 1 && (loops->n || k < to->ndim - 1))
+        if (dst->dim[d] == 1 && (loops->n || k < dst->ndim - 1))
             continue;
-        if (!loops->n || !continues(loops, n->nin, stride, d, to->dim[d]))
+        if (!loops->n || !continues(loops, n->nin, stride, d, dst->dim[d]))
             loops->len[loops->n++] = 1;
-        loops->len[loops->n - 1] *= to->dim[d];
+        loops->len[loops->n - 1] *= dst->dim[d];
         for (int i = 0; i < n->nin; i++)
             loops->stride[i][loops->n - 1] = stride[i][d];
     }
@@ -225,14 +225,14 @@ void expr_loops(const struct node *n, struct expr_loops *loops)
 
 /* ---- reference ---- */
 
-static void expr_element(const struct step *s, const int64_t *at, int64_t i)
+static void expr_element(const struct step *s, const int64_t *ptr, int64_t i)
 {
     const struct expr_attrs *a = s->node->attrs;
     double v[EXPR_INPUTS + EXPR_INSTRUCTIONS];
     int nin = s->node->nin;
 
     for (int k = 0; k < nin; k++)
-        v[k] = ((const float *)s->in[k])[at[k]];
+        v[k] = ((const float *)s->in[k])[ptr[k]];
     for (int k = 0; k < a->n; k++) {
         const struct expr_instruction *x = a->code + k;
 
@@ -245,19 +245,19 @@ static void expr_element(const struct step *s, const int64_t *at, int64_t i)
 static void expr_ref(const struct step *s)
 {
     struct expr_loops loops;
-    int64_t len = tensor_len(s->node->out[0]), at[EXPR_INPUTS];
+    int64_t len = tensor_len(s->node->out[0]), pos[EXPR_INPUTS];
 
     expr_loops(s->node, &loops);
     for (int64_t i = 0; i < len; i++) {
         int64_t rest = i;
 
-        memset(at, 0, sizeof(at));
+        memset(pos, 0, sizeof(pos));
         for (int d = loops.n - 1; d >= 0; d--) {
             for (int k = 0; k < s->node->nin; k++)
-                at[k] += rest % loops.len[d] * loops.stride[k][d];
+                pos[k] += rest % loops.len[d] * loops.stride[k][d];
             rest /= loops.len[d];
         }
-        expr_element(s, at, i);
+        expr_element(s, pos, i);
     }
 }
 

@@ -225,11 +225,11 @@ static void list_adjoints(struct builder *b, struct reverse *r)
     for (int v = 0; v < nin + a->n; v++)
         r->adjoint[v] = NONE;
     for (int k = 0; k < a->nout; k++) {
-        int at = nin + a->nout + k;
+        int pos = nin + a->nout + k;
 
-        r->leaf[at] = grad_of(b, r->n->out[k]);
-        if (r->leaf[at])
-            accumulate(r, a->out[k], at);
+        r->leaf[pos] = grad_of(b, r->n->out[k]);
+        if (r->leaf[pos])
+            accumulate(r, a->out[k], pos);
     }
     for (int i = a->n - 1; i >= 0; i--)
         reverse_instruction(r, i);

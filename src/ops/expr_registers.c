@@ -55,14 +55,14 @@ void expr_assign_registers(const struct node *n, struct expr_program *p)
         p->in[v] = s.reg[v] = take_register(&s, p);
     for (int i = 0; i < a->n; i++) {
         const struct expr_instruction *x = a->code + i;
-        struct expr_code *to = p->code + i;
+        struct expr_code *dst = p->code + i;
 
-        *to =
+        *dst =
             (struct expr_code){x->opcode, 0, s.reg[x->a], s.reg[x->b], s.reg[x->c], x->m};
         for (int v = 0; v < n->nin + i; v++)
             if (s.last[v] == i)
                 s.taken[s.reg[v]] = false;
-        to->to = s.reg[n->nin + i] = take_register(&s, p);
+        dst->to = s.reg[n->nin + i] = take_register(&s, p);
     }
     for (int k = 0; k < a->nout; k++)
         p->out[k] = s.reg[a->out[k]];

@@ -49,14 +49,14 @@ static void gram_ref(const struct step *s)
     for (int64_t i = 0; i < channels; i++) {
         double sum = 0;
 
-        for (int64_t at = 0; at < tensor_len(t); at += channels)
-            sum += x[at + i];
+        for (int64_t pos = 0; pos < tensor_len(t); pos += channels)
+            sum += x[pos + i];
         sums[i] = (float)sum;
         for (int64_t j = 0; j < channels; j++) {
             double product = 0;
 
-            for (int64_t at = 0; at < tensor_len(t); at += channels)
-                product += (double)x[at + i] * x[at + j];
+            for (int64_t pos = 0; pos < tensor_len(t); pos += channels)
+                product += (double)x[pos + i] * x[pos + j];
             moments[i * channels + j] = (float)product;
         }
     }
@@ -102,14 +102,14 @@ static void gram_grad_ref(const struct step *s)
     float *dx = s->out[0];
     int64_t channels = t->dim[IMAGE_C];
 
-    for (int64_t at = 0; at < tensor_len(t); at += channels)
+    for (int64_t pos = 0; pos < tensor_len(t); pos += channels)
         for (int64_t i = 0; i < channels; i++) {
             double sum = sums[i];
 
             for (int64_t j = 0; j < channels; j++)
-                sum += x[at + j] * ((double)moments[i * channels + j] +
-                                    (double)moments[j * channels + i]);
-            dx[at + i] = (float)sum;
+                sum += x[pos + j] * ((double)moments[i * channels + j] +
+                                     (double)moments[j * channels + i]);
+            dx[pos + i] = (float)sum;
         }
 }
 

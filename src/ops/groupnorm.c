@@ -111,10 +111,10 @@ static void groupnorm_ref(const struct step *s)
         ((float *)s->out[GROUPNORM_MEAN])[i] = (float)mean;
         ((float *)s->out[GROUPNORM_RSTD])[i] = (float)rstd;
         for (int64_t k = 0; k < n; k++) {
-            int64_t at = group_element(&g, k), c = at % g.channels;
+            int64_t pos = group_element(&g, k), c = pos % g.channels;
 
-            ((float *)s->out[GROUPNORM_Y])[at] =
-                (float)((x[at] - mean) * rstd * weight[c] + (double)bias[c]);
+            ((float *)s->out[GROUPNORM_Y])[pos] =
+                (float)((x[pos] - mean) * rstd * weight[c] + (double)bias[c]);
         }
     }
 }
@@ -158,9 +158,9 @@ static int64_t groupnorm_grad_flops(const struct node *n)
     return 14 * tensor_len(n->in[GROUPNORM_GRAD_X]);
 }
 
-static double xhat_at(const struct step *s, int64_t statistic, int64_t at)
+static double xhat_at(const struct step *s, int64_t statistic, int64_t pos)
 {
-    return ((double)((const float *)s->in[GROUPNORM_GRAD_X])[at] -
+    return ((double)((const float *)s->in[GROUPNORM_GRAD_X])[pos] -
             ((const float *)s->in[GROUPNORM_GRAD_MEAN])[statistic]) *
            ((const float *)s->in[GROUPNORM_GRAD_RSTD])[statistic];
 }
@@ -179,30 +179,30 @@ static void groupnorm_grad_ref(const struct step *s)
         double sum = 0, dot = 0, rstd = ((const float *)s->in[GROUPNORM_GRAD_RSTD])[i];
 
         for (int64_t k = 0; k < n; k++) {
-            int64_t at = group_element(&g, k);
-            double d = (double)dy[at] * weight[at % g.channels];
+            int64_t pos = group_element(&g, k);
+            double d = (double)dy[pos] * weight[pos % g.channels];
 
             sum += d;
-            dot += d * xhat_at(s, i, at);
+            dot += d * xhat_at(s, i, pos);
         }
         for (int64_t k = 0; k < n; k++) {
-            int64_t at = group_element(&g, k);
-            double d = (double)dy[at] * weight[at % g.channels];
+            int64_t pos = group_element(&g, k);
+            double d = (double)dy[pos] * weight[pos % g.channels];
 
-            ((float *)s->out[GROUPNORM_GRAD_DX])[at] =
+            ((float *)s->out[GROUPNORM_GRAD_DX])[pos] =
                 (float)(rstd *
-                        (d - sum / (double)n - xhat_at(s, i, at) * dot / (double)n));
+                        (d - sum / (double)n - xhat_at(s, i, pos) * dot / (double)n));
         }
     }
     for (int64_t c = 0; c < t->dim[IMAGE_C]; c++) {
         double sum = 0, dot = 0;
 
-        for (int64_t at = c; at < tensor_len(t); at += t->dim[IMAGE_C]) {
-            int64_t image = at / (tensor_len(t) / t->dim[IMAGE_N]);
+        for (int64_t pos = c; pos < tensor_len(t); pos += t->dim[IMAGE_C]) {
+            int64_t image = pos / (tensor_len(t) / t->dim[IMAGE_N]);
             int64_t i = image * a->groups + c / (t->dim[IMAGE_C] / a->groups);
 
-            sum += dy[at];
-            dot += dy[at] * xhat_at(s, i, at);
+            sum += dy[pos];
+            dot += dy[pos] * xhat_at(s, i, pos);
         }
         dweight[c] = (float)dot;
         dbias[c] = (float)sum;

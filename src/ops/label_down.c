@@ -37,13 +37,13 @@ static void label_down_ref(const struct step *s)
     const struct tensor *in = s->node->in[0], *out = s->node->out[0];
     const struct label_down_attrs *a = s->node->attrs;
     const uint8_t *y = s->in[0];
-    uint8_t *to = s->out[0];
+    uint8_t *dst = s->out[0];
     int f = a->factor;
 
     for (int64_t n = 0; n < out->dim[0]; n++)
         for (int64_t h = 0; h < out->dim[1]; h++)
             for (int64_t w = 0; w < out->dim[2]; w++)
-                *to++ = y[(n * in->dim[1] + h * f + f / 2) * in->dim[2] + w * f + f / 2];
+                *dst++ = y[(n * in->dim[1] + h * f + f / 2) * in->dim[2] + w * f + f / 2];
 }
 
 const struct op op_label_down = {

@@ -118,13 +118,13 @@ static void linear_ref(const struct step *s)
     float *y = s->out[0];
     int64_t features = tensor_channels(s->node->in[LINEAR_X]);
 
-    for (int64_t at = 0; at < tensor_len(s->node->out[0]); at++) {
-        int64_t row = at / a->out, o = at % a->out;
+    for (int64_t pos = 0; pos < tensor_len(s->node->out[0]); pos++) {
+        int64_t row = pos / a->out, o = pos % a->out;
         double sum = bias ? bias[o] : 0;
 
         for (int64_t f = 0; f < features; f++)
             sum += (double)x[row * features + f] * w[o * features + f];
-        y[at] = (float)sum;
+        y[pos] = (float)sum;
     }
 }
 
@@ -170,13 +170,13 @@ static void linear_data_grad_ref(const struct step *s)
     int64_t features = s->node->in[LINEAR_DATA_GRAD_WEIGHT]->dim[1];
     int64_t outs = s->node->in[LINEAR_DATA_GRAD_WEIGHT]->dim[0];
 
-    for (int64_t at = 0; at < tensor_len(s->node->out[0]); at++) {
-        int64_t row = at / features, f = at % features;
+    for (int64_t pos = 0; pos < tensor_len(s->node->out[0]); pos++) {
+        int64_t row = pos / features, f = pos % features;
         double sum = 0;
 
         for (int64_t o = 0; o < outs; o++)
             sum += (double)dy[row * outs + o] * w[o * features + f];
-        dx[at] = (float)sum;
+        dx[pos] = (float)sum;
     }
 }
 
@@ -217,13 +217,13 @@ static void linear_weight_grad_ref(const struct step *s)
     int64_t outs = dw_tensor->dim[0], features = dw_tensor->dim[1];
     int64_t rows = tensor_len(s->node->in[LINEAR_WEIGHT_GRAD_X]) / features;
 
-    for (int64_t at = 0; at < tensor_len(dw_tensor); at++) {
-        int64_t o = at / features, f = at % features;
+    for (int64_t pos = 0; pos < tensor_len(dw_tensor); pos++) {
+        int64_t o = pos / features, f = pos % features;
         double sum = 0;
 
         for (int64_t row = 0; row < rows; row++)
             sum += (double)dy[row * outs + o] * x[row * features + f];
-        dw[at] = (float)sum;
+        dw[pos] = (float)sum;
     }
 }
 

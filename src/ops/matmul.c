@@ -75,11 +75,11 @@ static const char *matmul_shape(struct node *n)
 }
 
 /* Exchanges rows and columns. */
-static void transpose(int64_t to[MATMUL_STRIDES], const int64_t from[MATMUL_STRIDES])
+static void transpose(int64_t dst[MATMUL_STRIDES], const int64_t from[MATMUL_STRIDES])
 {
-    memcpy(to, from, MATMUL_STRIDES * sizeof(*to));
-    to[MATMUL_ROW] = from[MATMUL_COLUMN];
-    to[MATMUL_COLUMN] = from[MATMUL_ROW];
+    memcpy(dst, from, MATMUL_STRIDES * sizeof(*dst));
+    dst[MATMUL_ROW] = from[MATMUL_COLUMN];
+    dst[MATMUL_COLUMN] = from[MATMUL_ROW];
 }
 
 /* Makes a result of the shape of t. */
@@ -131,7 +131,7 @@ static void matmul_ref(const struct step *s)
 {
     const struct matmul_attrs *a = s->node->attrs;
     const float *x = s->in[MATMUL_A], *y = s->in[MATMUL_B];
-    float *to = s->out[0];
+    float *dst = s->out[0];
 
     for (int64_t i = 0; i < tensor_len(s->node->out[0]); i++) {
         int64_t j = i % a->columns, row = i / a->columns % a->rows,
@@ -144,8 +144,8 @@ static void matmul_ref(const struct step *s)
         for (int64_t l = 0; l < a->sums; l++)
             sum += (double)x[in_a + l * a->a[MATMUL_COLUMN]] *
                    y[in_b + l * a->b[MATMUL_ROW]];
-        to[p * a->y[0] + q * a->y[1] + row * a->y[MATMUL_ROW] + j * a->y[MATMUL_COLUMN]] =
-            (float)((double)a->alpha * sum);
+        dst[p * a->y[0] + q * a->y[1] + row * a->y[MATMUL_ROW] +
+            j * a->y[MATMUL_COLUMN]] = (float)((double)a->alpha * sum);
     }
 }
 

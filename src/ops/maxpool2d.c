@@ -36,12 +36,12 @@ static int64_t maxpool2d_flops(const struct node *n)
     return pool2d_flops(n->attrs, n->out[0]);
 }
 
-static float maxpool2d_value(const struct step *s, const int64_t at[4])
+static float maxpool2d_value(const struct step *s, const int64_t ptr[4])
 {
     const float *x = s->in[MAXPOOL2D_X];
     int place;
 
-    return x[pool2d_winner(s->node->attrs, s->node->in[MAXPOOL2D_X], x, at, &place)];
+    return x[pool2d_winner(s->node->attrs, s->node->in[MAXPOOL2D_X], x, ptr, &place)];
 }
 
 static void maxpool2d_ref(const struct step *s)
@@ -89,9 +89,9 @@ static int maxpool2d_place(const struct step *s, const int64_t window[4])
     return place;
 }
 
-static float maxpool2d_won(const struct step *s, const int64_t at[4])
+static float maxpool2d_won(const struct step *s, const int64_t ptr[4])
 {
-    return pool2d_won(s->node->attrs, s, MAXPOOL2D_GRAD_DY, maxpool2d_place, at);
+    return pool2d_won(s->node->attrs, s, MAXPOOL2D_GRAD_DY, maxpool2d_place, ptr);
 }
 
 static void maxpool2d_grad_ref(const struct step *s)

@@ -26,15 +26,15 @@ static int64_t places_flops(const struct node *n)
     return pool2d_flops(n->attrs, n->out[0]);
 }
 
-static float places_value(const struct step *s, const int64_t at[4])
+static float places_value(const struct step *s, const int64_t ptr[4])
 {
     const struct tensor *y = s->node->out[MAXPOOL2D_PLACES_Y];
     const float *x = s->in[0];
     uint8_t *won = s->out[MAXPOOL2D_PLACES_WON];
     int place;
-    int64_t i = pool2d_winner(s->node->attrs, s->node->in[0], x, at, &place);
+    int64_t i = pool2d_winner(s->node->attrs, s->node->in[0], x, ptr, &place);
 
-    won[image_at(y, at[0], at[1], at[2], at[3])] = (uint8_t)place;
+    won[image_at(y, ptr[0], ptr[1], ptr[2], ptr[3])] = (uint8_t)place;
     return x[i];
 }
 
@@ -82,9 +82,9 @@ static int places_place(const struct step *s, const int64_t window[4])
     return won[image_at(t, window[0], window[1], window[2], window[3])];
 }
 
-static float places_won(const struct step *s, const int64_t at[4])
+static float places_won(const struct step *s, const int64_t ptr[4])
 {
-    return pool2d_won(s->node->attrs, s, MAXPOOL2D_PLACES_GRAD_DY, places_place, at);
+    return pool2d_won(s->node->attrs, s, MAXPOOL2D_PLACES_GRAD_DY, places_place, ptr);
 }
 
 static void places_grad_ref(const struct step *s)

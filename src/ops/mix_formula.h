@@ -38,28 +38,28 @@ HOST_DEVICE static inline int mix_clip(int v, int high)
 
 /* [*from, *to) around a center that is uniform over the side, clipped: the box of timm
  * 1.0.31, which is a line wider than that of timm 0.4 if its side is odd. */
-HOST_DEVICE static inline void mix_span(uint32_t word, int side, int cut, int *from,
-                                        int *to)
+HOST_DEVICE static inline void mix_span(uint32_t word, int side, int cut, int *src,
+                                        int *dst)
 {
     int center = (int)philox_below(word, (uint32_t)side);
 
-    *from = mix_clip(center - cut / 2, side);
-    *to = mix_clip(center + (cut + 1) / 2, side);
+    *src = mix_clip(center - cut / 2, side);
+    *dst = mix_clip(center + (cut + 1) / 2, side);
 }
 
 /* A length in [side * low, side * high), and a corner uniform over all positions that
  * fit. */
 HOST_DEVICE static inline void mix_span_between(uint32_t length, uint32_t corner,
-                                                int side, float low, float high,
-                                                int *from, int *to)
+                                                int side, float low, float high, int *src,
+                                                int *dst)
 {
-    int least = (int)((float)side * low), most = (int)((float)side * high);
+    int least = (int)((float)side * low), max = (int)((float)side * high);
     int cut = least;
 
-    if (most > least)
-        cut += (int)philox_below(length, (uint32_t)(most - least));
-    *from = (int)philox_below(corner, (uint32_t)(side - cut + 1));
-    *to = *from + cut;
+    if (max > least)
+        cut += (int)philox_below(length, (uint32_t)(max - least));
+    *src = (int)philox_below(corner, (uint32_t)(side - cut + 1));
+    *dst = *src + cut;
 }
 
 HOST_DEVICE static inline struct mix_draw mix_draw(const struct mix_rule *m,

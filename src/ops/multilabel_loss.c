@@ -153,14 +153,13 @@ static void multilabel_loss_grad_ref(const struct step *s)
 
     for (int64_t i = 0; i < in.t.samples; i++)
         for (int64_t k = 0; k < in.t.classes; k++) {
-            int64_t at = i * in.t.classes + k;
+            int64_t pos = i * in.t.classes + k;
             float y = multilabel_target_of(&in.a->rule, &in.t, i, k);
 
-            dz[at] =
-                y >= 0
-                    ? (float)((double)multilabel_derivative(&in.a->rule, k, in.z[at], y) *
-                              scale)
-                    : 0;
+            dz[pos] = y >= 0 ? (float)((double)multilabel_derivative(&in.a->rule, k,
+                                                                     in.z[pos], y) *
+                                       scale)
+                             : 0;
         }
 }
 

@@ -179,16 +179,16 @@ static void run_in_double(const struct step *s,
 {
     const struct node *n = s->node;
     struct norm_fold_size size = size_of(n);
-    double *at = s->workspace, *in[8], *out[5];
+    double *ptr = s->workspace, *in[8], *out[5];
 
     for (int i = 0; i < n->nin; i++) {
-        in[i] = at;
+        in[i] = ptr;
         for (int64_t k = 0; k < tensor_len(n->in[i]); k++)
-            *at++ = (double)((const float *)s->in[i])[k];
+            *ptr++ = (double)((const float *)s->in[i])[k];
     }
     for (int i = 0; i < n->nout; i++) {
-        out[i] = at;
-        at += tensor_len(n->out[i]);
+        out[i] = ptr;
+        ptr += tensor_len(n->out[i]);
     }
     formulas(&size, (const double *const *)in, out);
     for (int i = 0; i < n->nout; i++)

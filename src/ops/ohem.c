@@ -58,7 +58,7 @@ static int larger_first(const void *a, const void *b)
 static int64_t choose(const struct ohem_attrs *a, const float *sorted, int64_t valid,
                       float *sums)
 {
-    int64_t least = ohem_least(valid, a->min_share), hard = 0, above = 0, at = 0;
+    int64_t least = ohem_least(valid, a->min_share), hard = 0, above = 0, pos = 0;
 
     sums[OHEM_CUT] = ohem_cut(a->thresh);
     sums[OHEM_TIE] = 0;
@@ -69,9 +69,9 @@ static int64_t choose(const struct ohem_attrs *a, const float *sorted, int64_t v
         sums[OHEM_CUT] = sorted[least - 1];
         for (int64_t i = 0; i < valid; i++) {
             above += sorted[i] > sums[OHEM_CUT] || isnan(sorted[i]);
-            at += sorted[i] == sums[OHEM_CUT];
+            pos += sorted[i] == sums[OHEM_CUT];
         }
-        sums[OHEM_TIE] = at ? (float)(least - above) / (float)at : 0;
+        sums[OHEM_TIE] = pos ? (float)(least - above) / (float)pos : 0;
     }
     sums[OHEM_SCALE] = hard ? 1 / (float)hard : 0;
     return hard;

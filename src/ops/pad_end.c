@@ -59,13 +59,13 @@ static void pad_end_grad(struct builder *b, const struct node *n)
 static void pad_end_ref(const struct step *s)
 {
     const struct tensor *x = s->node->in[0], *y = s->node->out[0];
-    float *to = s->out[0];
+    float *dst = s->out[0];
 
     for (int64_t n = 0; n < y->dim[IMAGE_N]; n++)
         for (int64_t h = 0; h < y->dim[IMAGE_H]; h++)
             for (int64_t w = 0; w < y->dim[IMAGE_W]; w++)
                 for (int64_t c = 0; c < y->dim[IMAGE_C]; c++)
-                    to[image_at(y, n, c, h, w)] =
+                    dst[image_at(y, n, c, h, w)] =
                         h < x->dim[IMAGE_H] && w < x->dim[IMAGE_W]
                             ? ((const float *)s->in[0])[image_at(x, n, c, h, w)]
                             : 0;

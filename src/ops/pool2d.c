@@ -158,66 +158,66 @@ int64_t pool2d_flops(const struct pool2d_attrs *a, const struct tensor *y)
 }
 
 void pool2d_each(const struct step *s,
-                 float (*value)(const struct step *s, const int64_t at[4]))
+                 float (*value)(const struct step *s, const int64_t ptr[4]))
 {
     const struct tensor *t = s->node->out[0];
-    float *to = s->out[0];
-    int64_t at[4];
+    float *dst = s->out[0];
+    int64_t ptr[4];
 
-    for (at[0] = 0; at[0] < t->dim[0]; at[0]++)
-        for (at[1] = 0; at[1] < t->dim[1]; at[1]++)
-            for (at[2] = 0; at[2] < t->dim[2]; at[2]++)
-                for (at[3] = 0; at[3] < t->dim[3]; at[3]++)
-                    to[image_at(t, at[0], at[1], at[2], at[3])] = value(s, at);
+    for (ptr[0] = 0; ptr[0] < t->dim[0]; ptr[0]++)
+        for (ptr[1] = 0; ptr[1] < t->dim[1]; ptr[1]++)
+            for (ptr[2] = 0; ptr[2] < t->dim[2]; ptr[2]++)
+                for (ptr[3] = 0; ptr[3] < t->dim[3]; ptr[3]++)
+                    dst[image_at(t, ptr[0], ptr[1], ptr[2], ptr[3])] = value(s, ptr);
 }
 
 /* Returns the position of pixel (h, w) within the window at = {n, c, h, w}. */
-static int place_of(const struct pool2d_attrs *a, const int64_t at[4], int64_t h,
+static int place_of(const struct pool2d_attrs *a, const int64_t ptr[4], int64_t h,
                     int64_t w)
 {
     struct axis rows = axis_of(a, IMAGE_H), columns = axis_of(a, IMAGE_W);
-    int64_t row = h - window_begin(&rows, at[IMAGE_H]);
+    int64_t row = h - window_begin(&rows, ptr[IMAGE_H]);
 
     return (int)(row * or_else(a->kernel_w, a->in_w) + w -
-                 window_begin(&columns, at[IMAGE_W]));
+                 window_begin(&columns, ptr[IMAGE_W]));
 }
 
 int64_t pool2d_winner(const struct pool2d_attrs *a, const struct tensor *t,
-                      const float *x, const int64_t at[4], int *place)
+                      const float *x, const int64_t ptr[4], int *place)
 {
     int64_t won = -1, top, bottom, left, right;
 
-    (void)pool2d_span(a, IMAGE_H, at[IMAGE_H], &top, &bottom);
-    (void)pool2d_span(a, IMAGE_W, at[IMAGE_W], &left, &right);
+    (void)pool2d_span(a, IMAGE_H, ptr[IMAGE_H], &top, &bottom);
+    (void)pool2d_span(a, IMAGE_W, ptr[IMAGE_W], &left, &right);
     for (int64_t h = top; h < bottom; h++)
         for (int64_t w = left; w < right; w++) {
-            int64_t i = image_at(t, at[IMAGE_N], at[IMAGE_C], h, w);
+            int64_t i = image_at(t, ptr[IMAGE_N], ptr[IMAGE_C], h, w);
 
             if (won >= 0 && !(x[i] > x[won]) && !isnan(x[i]))
                 continue;
             won = i;
-            *place = place_of(a, at, h, w);
+            *place = place_of(a, ptr, h, w);
         }
     return won;
 }
 
 float pool2d_won(const struct pool2d_attrs *a, const struct step *s, int dy,
                  int (*place)(const struct step *s, const int64_t window[4]),
-                 const int64_t at[4])
+                 const int64_t ptr[4])
 {
     const struct tensor *t = s->node->in[dy];
     const float *grad = s->in[dy];
-    int64_t y[4] = {at[0], at[1], 0, 0}, first, end;
+    int64_t y[4] = {ptr[0], ptr[1], 0, 0}, first, end;
     double sum = 0;
 
     for (y[2] = 0; y[2] < t->dim[2]; y[2]++) {
         (void)pool2d_span(a, IMAGE_H, y[2], &first, &end);
-        if (at[2] < first || at[2] >= end)
+        if (ptr[2] < first || ptr[2] >= end)
             continue;
         for (y[3] = 0; y[3] < t->dim[3]; y[3]++) {
             (void)pool2d_span(a, IMAGE_W, y[3], &first, &end);
-            if (at[3] >= first && at[3] < end &&
-                place(s, y) == place_of(a, y, at[2], at[3]))
+            if (ptr[3] >= first && ptr[3] < end &&
+                place(s, y) == place_of(a, y, ptr[2], ptr[3]))
                 sum += grad[image_at(t, y[0], y[1], y[2], y[3])];
         }
     }

@@ -58,7 +58,7 @@ struct resample_taps pool2d_taps(const struct pool2d_attrs *a, int axis);
 
 /* Sets out[0][at] = value(s, at) for each at = {n, c, h, w} of out[0]. */
 void pool2d_each(const struct step *s,
-                 float (*value)(const struct step *s, const int64_t at[4]));
+                 float (*value)(const struct step *s, const int64_t ptr[4]));
 
 /*
  * Returns the offset in x, of t's dims, of the maximum of window at = {n, c, h, w}: the
@@ -66,7 +66,7 @@ void pool2d_each(const struct step *s,
  * window (adaptive: in_w instead of kernel_w).
  */
 int64_t pool2d_winner(const struct pool2d_attrs *a, const struct tensor *t,
-                      const float *x, const int64_t at[4], int *place);
+                      const float *x, const int64_t ptr[4], int *place);
 
 /*
  * Returns the sum of dy (the step's input `dy`) over the windows whose maximum is x[at];
@@ -74,7 +74,7 @@ int64_t pool2d_winner(const struct pool2d_attrs *a, const struct tensor *t,
  */
 float pool2d_won(const struct pool2d_attrs *a, const struct step *s, int dy,
                  int (*place)(const struct step *s, const int64_t window[4]),
-                 const int64_t at[4]);
+                 const int64_t ptr[4]);
 
 #ifdef __cplusplus
 }

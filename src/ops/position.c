@@ -110,12 +110,12 @@ static void batch_sum_ref(const struct step *s)
     int64_t sample = tensor_len(s->node->out[0]);
     float *y = s->out[0];
 
-    for (int64_t at = 0; at < sample; at++) {
+    for (int64_t pos = 0; pos < sample; pos++) {
         double total = 0;
 
-        for (int64_t i = at; i < tensor_len(s->node->in[BATCH_SUM_X]); i += sample)
+        for (int64_t i = pos; i < tensor_len(s->node->in[BATCH_SUM_X]); i += sample)
             total += x[i];
-        y[at] = (float)total;
+        y[pos] = (float)total;
     }
 }
 

@@ -76,27 +76,27 @@ static int64_t qconv2d_flops(const struct node *n)
     return 2 * (qconv2d_macs(n) + tensor_len(n->out[0]));
 }
 
-/* Returns the sum under one window; `at` is n, o, h, w of the result. */
-static int64_t qconv2d_sum(const struct step *s, const int64_t at[4])
+/* Returns the sum under one window; `ptr` is n, o, h, w of the result. */
+static int64_t qconv2d_sum(const struct step *s, const int64_t ptr[4])
 {
     const struct conv2d_attrs *a = s->node->attrs;
     const struct tensor *tx = s->node->in[QLAYER_X], *tw = s->node->in[QLAYER_WEIGHT];
     const float *weight = s->in[QLAYER_WEIGHT];
-    int64_t ni = tw->dim[WEIGHT_I], o = at[IMAGE_C],
+    int64_t ni = tw->dim[WEIGHT_I], o = ptr[IMAGE_C],
             first = o / (a->out / a->groups) * ni;
     bool is_unsigned = qlayer_is_unsigned(s->node);
     int64_t sum = 0;
 
     for (int kh = 0; kh < a->kernel_h; kh++)
         for (int kw = 0; kw < a->kernel_w; kw++) {
-            int64_t h = window_at(at[IMAGE_H], kh, a->stride_h, a->pad_h, a->dilation_h);
-            int64_t w = window_at(at[IMAGE_W], kw, a->stride_w, a->pad_w, a->dilation_w);
+            int64_t h = window_at(ptr[IMAGE_H], kh, a->stride_h, a->pad_h, a->dilation_h);
+            int64_t w = window_at(ptr[IMAGE_W], kw, a->stride_w, a->pad_w, a->dilation_w);
 
             if (h < 0 || h >= tx->dim[IMAGE_H] || w < 0 || w >= tx->dim[IMAGE_W])
                 continue;
             for (int64_t i = 0; i < ni; i++)
                 sum += qlayer_byte(s->in[QLAYER_X], is_unsigned,
-                                   image_at(tx, at[IMAGE_N], first + i, h, w)) *
+                                   image_at(tx, ptr[IMAGE_N], first + i, h, w)) *
                        (int64_t)weight[image_at(tw, o, i, kh, kw)];
         }
     return sum;
@@ -108,14 +108,14 @@ static void qconv2d_ref(const struct step *s)
     const float *scale = s->in[QLAYER_WEIGHT_SCALE], *x = s->in[QLAYER_INPUT_SCALE];
     const float *bias = s->node->nin > QLAYER_BIAS ? s->in[QLAYER_BIAS] : NULL;
     float *y = s->out[0];
-    int64_t at[4];
+    int64_t pos[4];
 
-    for (at[0] = 0; at[0] < ty->dim[0]; at[0]++)
-        for (at[1] = 0; at[1] < ty->dim[1]; at[1]++)
-            for (at[2] = 0; at[2] < ty->dim[2]; at[2]++)
-                for (at[3] = 0; at[3] < ty->dim[3]; at[3]++)
-                    y[image_at(ty, at[0], at[1], at[2], at[3])] =
-                        qlayer_result(qconv2d_sum(s, at), *x, scale[at[1]], bias, at[1]);
+    for (pos[0] = 0; pos[0] < ty->dim[0]; pos[0]++)
+        for (pos[1] = 0; pos[1] < ty->dim[1]; pos[1]++)
+            for (pos[2] = 0; pos[2] < ty->dim[2]; pos[2]++)
+                for (pos[3] = 0; pos[3] < ty->dim[3]; pos[3]++)
+                    y[image_at(ty, pos[0], pos[1], pos[2], pos[3])] = qlayer_result(
+                        qconv2d_sum(s, pos), *x, scale[pos[1]], bias, pos[1]);
 }
 
 const struct op op_qconv2d = {

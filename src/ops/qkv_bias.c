@@ -45,11 +45,11 @@ static int64_t no_flops(const struct node *n)
 static void qkv_bias_ref(const struct step *s)
 {
     size_t size = tensor_size(s->node->in[QKV_BIAS_Q]);
-    char *to = s->out[0];
+    char *dst = s->out[0];
 
-    memcpy(to, s->in[QKV_BIAS_Q], size);
-    memset(to + size, 0, size);
-    memcpy(to + 2 * size, s->in[QKV_BIAS_V], size);
+    memcpy(dst, s->in[QKV_BIAS_Q], size);
+    memset(dst + size, 0, size);
+    memcpy(dst + 2 * size, s->in[QKV_BIAS_V], size);
 }
 
 const struct op op_qkv_bias = {

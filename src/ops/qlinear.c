@@ -55,13 +55,13 @@ static void qlinear_ref(const struct step *s)
     bool is_unsigned = qlayer_is_unsigned(s->node);
     float *y = s->out[0];
 
-    for (int64_t at = 0; at < tensor_len(s->node->out[0]); at++) {
-        int64_t row = at / a->out, o = at % a->out, sum = 0;
+    for (int64_t pos = 0; pos < tensor_len(s->node->out[0]); pos++) {
+        int64_t row = pos / a->out, o = pos % a->out, sum = 0;
 
         for (int64_t f = 0; f < features; f++)
             sum += qlayer_byte(s->in[QLAYER_X], is_unsigned, row * features + f) *
                    (int64_t)w[o * features + f];
-        y[at] = qlayer_result(sum, *x_scale, scale[o], bias, o);
+        y[pos] = qlayer_result(sum, *x_scale, scale[o], bias, o);
     }
 }
 

@@ -89,16 +89,16 @@ static void reduce_sum_ref(const struct step *s)
     reduce_loops(s->node, &loops);
     memset(sum, 0, (size_t)len * sizeof(*sum));
     for (int64_t i = 0; i < tensor_len(s->node->in[0]); i++) {
-        int64_t rest = i, at = 0, stride = 1;
+        int64_t rest = i, pos = 0, stride = 1;
 
         for (int d = loops.n - 1; d >= 0; d--) {
             if (loops.kept[d]) {
-                at += rest % loops.len[d] * stride;
+                pos += rest % loops.len[d] * stride;
                 stride *= loops.len[d];
             }
             rest /= loops.len[d];
         }
-        sum[at] += x[i];
+        sum[pos] += x[i];
     }
     for (int64_t i = 0; i < len; i++)
         y[i] = (float)sum[i];

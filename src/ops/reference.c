@@ -51,36 +51,36 @@ static const char *reference_claim(struct region *r, struct graph *g, struct nod
     return NULL;
 }
 
-static void widen(float *to, const uint16_t *from, const struct tensor *t)
+static void widen(float *dst, const uint16_t *src, const struct tensor *t)
 {
     int64_t len = tensor_len(t);
 
     if (t->dtype == DTYPE_F16)
         for (int64_t i = 0; i < len; i++)
-            to[i] = fp16_to_float(from[i]);
+            dst[i] = fp16_to_float(src[i]);
     else
         for (int64_t i = 0; i < len; i++)
-            to[i] = bf16_to_float(from[i]);
+            dst[i] = bf16_to_float(src[i]);
 }
 
-static void narrow(uint16_t *to, const float *from, const struct tensor *t)
+static void narrow(uint16_t *dst, const float *src, const struct tensor *t)
 {
     int64_t len = tensor_len(t);
 
     if (t->dtype == DTYPE_F16)
         for (int64_t i = 0; i < len; i++)
-            to[i] = fp16_from_float(from[i]);
+            dst[i] = fp16_from_float(src[i]);
     else
         for (int64_t i = 0; i < len; i++)
-            to[i] = bf16_from_float(from[i]);
+            dst[i] = bf16_from_float(src[i]);
 }
 
 /* Returns the next piece of the workspace, with the size of `t` in floats. */
-static void *scratch(char **at, const struct tensor *t)
+static void *scratch(char **ptr, const struct tensor *t)
 {
-    void *p = *at;
+    void *p = *ptr;
 
-    *at += wide_size(t);
+    *ptr += wide_size(t);
     return p;
 }
 
@@ -89,26 +89,26 @@ static void reference_run(struct step *s, struct device *dev)
     struct reference_state *st = s->state;
     const struct node *n = s->node;
     struct step view = *s;
-    char *at = s->workspace;
+    char *cursor = s->workspace;
 
     (void)dev;
     for (int i = 0; i < n->nin; i++) {
         bool half = dtype_is_half(n->in[i]->dtype);
 
-        st->in[i] = half ? scratch(&at, n->in[i]) : s->in[i];
+        st->in[i] = half ? scratch(&cursor, n->in[i]) : s->in[i];
         if (half)
             widen(st->in[i], s->in[i], n->in[i]);
     }
     for (int i = 0; i < n->nout; i++) {
         bool half = dtype_is_half(n->out[i]->dtype);
 
-        st->out[i] = half || !s->out[i] ? scratch(&at, n->out[i]) : s->out[i];
+        st->out[i] = half || !s->out[i] ? scratch(&cursor, n->out[i]) : s->out[i];
         if (half && i >= n->op->nout)
             widen(st->out[i], s->out[i], n->out[i]);
     }
     view.in = st->in;
     view.out = st->out;
-    view.workspace = at;
+    view.workspace = cursor;
     n->op->ref(&view);
     for (int i = 0; i < n->nout; i++)
         if (s->out[i] && dtype_is_half(n->out[i]->dtype))

@@ -159,7 +159,7 @@ struct resample_taps resample_taps_of(const struct resample_axis *a)
 struct resample_taps resample_taps_transposed(const struct resample_taps *t, int64_t in)
 {
     int *reads = xcalloc((size_t)in, sizeof(*reads)), width = 1;
-    struct resample_taps to;
+    struct resample_taps dst;
 
     for (int64_t o = 0; o < t->n; o++)
         for (int k = 0; k < t->count[o]; k++) {
@@ -168,10 +168,10 @@ struct resample_taps resample_taps_transposed(const struct resample_taps *t, int
             width = n > width ? n : width;
         }
     free(reads);
-    to = resample_taps_new(in, width);
+    dst = resample_taps_new(in, width);
     for (int64_t o = 0; o < t->n; o++)
         for (int k = 0; k < t->count[o]; k++)
-            resample_taps_add(&to, t->first[o] + k, o,
+            resample_taps_add(&dst, t->first[o] + k, o,
                               (double)t->weight[o * t->width + k]);
-    return to;
+    return dst;
 }

@@ -98,12 +98,12 @@ static void along_y(const struct resize_job *j, const uint8_t *mid, int channels
     struct taps t;
 
     for (int y = 0; y < j->y.n; y++) {
-        uint8_t *to = dst + ((int64_t)(j->dst_y + y) * width + j->dst_x) * channels;
+        uint8_t *out = dst + ((int64_t)(j->dst_y + y) * width + j->dst_x) * channels;
 
         fill_taps(&t, &j->y, j->filter, j->y.first + y);
         t.first -= j->src_y;
         for (int64_t i = 0; i < row; i++)
-            to[i] = filter_at(&t, mid + i, row);
+            out[i] = filter_at(&t, mid + i, row);
     }
 }
 

@@ -153,9 +153,9 @@ static void stats_commit_ref(const struct step *s)
     float *running = s->out[0];
 
     for (int i = 0; i < a->nsegment && !c->overflow; i++) {
-        int64_t at = a->segment[i].offset;
+        int64_t pos = a->segment[i].offset;
 
-        memcpy(running + at, pending + at, (size_t)a->segment[i].len * sizeof(float));
+        memcpy(running + pos, pending + pos, (size_t)a->segment[i].len * sizeof(float));
     }
 }
 

@@ -70,9 +70,9 @@ struct schedule {
     double pct_start, div, final_div; /* onecycle */
 };
 
-HOST_DEVICE static inline double schedule_arc(double from, double to, double share)
+HOST_DEVICE static inline double schedule_arc(double from, double end, double share)
 {
-    return to + (from - to) * 0.5 * (1 + cos(3.14159265358979323846 * share));
+    return end + (from - end) * 0.5 * (1 + cos(3.14159265358979323846 * share));
 }
 
 HOST_DEVICE static inline double schedule_onecycle(const struct schedule *s, int64_t t)

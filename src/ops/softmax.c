@@ -40,14 +40,14 @@ static void softmax_ref(const struct step *s)
     float *y = s->out[0];
 
     for (int64_t i = 0; i < tensor_len(s->node->out[0]); i += len) {
-        double most = (double)x[i], sum = 0;
+        double max = (double)x[i], sum = 0;
 
         for (int64_t k = 1; k < len; k++)
-            most = (double)x[i + k] > most ? (double)x[i + k] : most;
+            max = (double)x[i + k] > max ? (double)x[i + k] : max;
         for (int64_t k = 0; k < len; k++)
-            sum += exp((double)x[i + k] - most);
+            sum += exp((double)x[i + k] - max);
         for (int64_t k = 0; k < len; k++)
-            y[i + k] = (float)(exp((double)x[i + k] - most) / sum);
+            y[i + k] = (float)(exp((double)x[i + k] - max) / sum);
     }
 }
 

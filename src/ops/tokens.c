@@ -48,11 +48,11 @@ static void prepend_token_grad(struct builder *b, const struct node *n)
 }
 
 /* Copies `len` elements of each of `samples`, which are to_step and from_step apart. */
-static void copy_samples(float *to, int64_t to_step, const float *from, int64_t from_step,
+static void copy_samples(float *dst, int64_t to_step, const float *src, int64_t from_step,
                          int64_t len, int64_t samples)
 {
     for (int64_t i = 0; i < samples; i++)
-        memcpy(to + i * to_step, from + i * from_step, (size_t)len * sizeof(float));
+        memcpy(dst + i * to_step, src + i * from_step, (size_t)len * sizeof(float));
 }
 
 static void prepend_token_ref(const struct step *s)

@@ -43,11 +43,11 @@ static const void *option(const struct step *s, enum window_attention_option o)
     return slot < 0 ? NULL : s->in[slot];
 }
 
-static double *carve(double **at, int64_t n)
+static double *carve(double **ptr, int64_t n)
 {
-    double *p = *at;
+    double *p = *ptr;
 
-    *at += n;
+    *ptr += n;
     memset(p, 0, (size_t)n * sizeof(*p));
     return p;
 }
@@ -64,21 +64,21 @@ static struct view view_of(const struct step *s)
         .pad = option(s, WINDOW_ATTENTION_PAD),
     };
     int64_t n = v.size.tokens;
-    double *at = s->workspace;
+    double *ptr = s->workspace;
 
     for (int i = 0; i < PARTS; i++) {
-        v.x[i] = carve(&at, n * v.size.head);
-        v.d[i] = carve(&at, n * v.size.head);
+        v.x[i] = carve(&ptr, n * v.size.head);
+        v.d[i] = carve(&ptr, n * v.size.head);
     }
-    v.dout = carve(&at, n * v.size.head);
-    v.norm[Q] = carve(&at, n);
-    v.norm[K] = carve(&at, n);
-    v.p = carve(&at, n);
-    v.m = carve(&at, n);
-    v.ds = carve(&at, n);
-    v.dtable = carve(&at, (int64_t)window_grid_offsets(&v.size.grid) * v.size.heads);
-    v.dlogit = carve(&at, v.size.heads);
-    v.dpad = carve(&at, 3 * v.size.channels);
+    v.dout = carve(&ptr, n * v.size.head);
+    v.norm[Q] = carve(&ptr, n);
+    v.norm[K] = carve(&ptr, n);
+    v.p = carve(&ptr, n);
+    v.m = carve(&ptr, n);
+    v.ds = carve(&ptr, n);
+    v.dtable = carve(&ptr, (int64_t)window_grid_offsets(&v.size.grid) * v.size.heads);
+    v.dlogit = carve(&ptr, v.size.heads);
+    v.dpad = carve(&ptr, 3 * v.size.channels);
     return v;
 }
 
@@ -109,15 +109,15 @@ static void gather(struct view *v)
     int head = v->size.head;
 
     for (int i = 0; i < v->size.tokens; i++) {
-        int64_t at = pixel(v, i);
+        int64_t pos = pixel(v, i);
 
         for (int part = Q; part < PARTS; part++)
             for (int c = 0; c < head; c++)
-                v->x[part][i * head + c] = at >= 0  ? v->qkv[feature(v, at, part, c)]
+                v->x[part][i * head + c] = pos >= 0 ? v->qkv[feature(v, pos, part, c)]
                                            : v->pad ? v->pad[feature(v, 0, part, c)]
                                                     : 0;
         for (int c = 0; c < head; c++)
-            v->dout[i * head + c] = at >= 0 && v->dy ? v->dy[result(v, at, c)] : 0;
+            v->dout[i * head + c] = pos >= 0 && v->dy ? v->dy[result(v, pos, c)] : 0;
     }
 }
 
@@ -163,11 +163,11 @@ static double score(const struct view *v, int i, int j)
 }
 
 /* Draws m, the dropout factors of the weights of the query at a pixel. */
-static void draw(const struct view *v, int64_t at)
+static void draw(const struct view *v, int64_t pos)
 {
     int n = v->size.tokens;
 
-    at = share_element(v->attrs->share, at, v->size.pixels);
+    pos = share_element(v->attrs->share, pos, v->size.pixels);
     for (int j = 0; j < n; j++) {
         struct philox r;
 
@@ -176,13 +176,13 @@ static void draw(const struct view *v, int64_t at)
             continue;
         r = window_attention_block(v->control->seed, (uint64_t)v->control->micro,
                                    (uint32_t)v->attrs->salt,
-                                   (uint64_t)(at * v->size.heads + v->head), n, j);
+                                   (uint64_t)(pos * v->size.heads + v->head), n, j);
         v->m[j] = dropout_factor(r.v[j % 4], v->attrs->dropout);
     }
 }
 
 /* Computes p = softmax(s) of query i, and m; returns the log of sum_j exp s_ij. */
-static double softmax_row(const struct view *v, int i, int64_t at)
+static double softmax_row(const struct view *v, int i, int64_t pos)
 {
     int n = v->size.tokens;
     double *p = v->p, top, sum = 0;
@@ -197,7 +197,7 @@ static double softmax_row(const struct view *v, int i, int64_t at)
         sum += exp(p[j] - top);
     for (int j = 0; j < n; j++)
         p[j] = exp(p[j] - top) / sum;
-    draw(v, at);
+    draw(v, pos);
     return top + log(sum);
 }
 
@@ -232,17 +232,17 @@ static void attend(struct view *v, const struct step *s)
     int n = v->size.tokens, head = v->size.head;
 
     for (int i = 0; i < n; i++) {
-        int64_t at = pixel(v, i);
+        int64_t pos = pixel(v, i);
 
-        if (at < 0)
+        if (pos < 0)
             continue;
-        lse[at * v->size.heads + v->head] = (float)softmax_row(v, i, at);
+        lse[pos * v->size.heads + v->head] = (float)softmax_row(v, i, pos);
         for (int c = 0; c < head; c++) {
             double sum = 0;
 
             for (int j = 0; j < n; j++)
                 sum += v->p[j] * v->m[j] * v->x[V][j * head + c];
-            y[result(v, at, c)] = (float)sum;
+            y[result(v, pos, c)] = (float)sum;
         }
     }
 }
@@ -320,34 +320,34 @@ static void window_grad(struct view *v, const struct step *s)
     for (int part = Q; part < PARTS; part++)
         memset(v->d[part], 0, (size_t)(n * head) * sizeof(double));
     for (int i = 0; i < n; i++) {
-        int64_t at = pixel(v, i);
+        int64_t pos = pixel(v, i);
 
-        if (at < 0)
+        if (pos < 0)
             continue;
-        (void)softmax_row(v, i, at);
+        (void)softmax_row(v, i, pos);
         query_grad(v, i);
     }
     for (int i = 0; i < n; i++)
         for (int part = Q; part < PARTS; part++) {
-            int64_t at = pixel(v, i);
+            int64_t pos = pixel(v, i);
 
             if (part != V && v->logit_scale)
                 from_direction(v, part, i);
             for (int c = 0; c < head; c++) {
                 double d = v->d[part][i * head + c];
 
-                if (at >= 0)
-                    dqkv[feature(v, at, part, c)] = (float)d;
+                if (pos >= 0)
+                    dqkv[feature(v, pos, part, c)] = (float)d;
                 else
                     v->dpad[feature(v, 0, part, c)] += d;
             }
         }
 }
 
-static void narrow(const double *from, float *to, int64_t n)
+static void narrow(const double *src, float *dst, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        to[i] = (float)from[i];
+        dst[i] = (float)src[i];
 }
 
 void window_attention_grad_ref(const struct step *s)

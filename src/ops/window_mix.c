@@ -174,7 +174,7 @@ static void mix_window(const struct window_mix_size *s, int64_t image, int windo
 
 /* Mixes all windows; y is one window in the scratch. bias may be NULL. */
 static void mix_map(const struct step *s, const struct window_mix_size *z, const float *w,
-                    bool transposed, const float *x, const float *bias, float *to)
+                    bool transposed, const float *x, const float *bias, float *dst)
 {
     double *y = s->workspace;
 
@@ -186,10 +186,10 @@ static void mix_map(const struct step *s, const struct window_mix_size *z, const
                            : 0;
             mix_window(z, image, window, w, transposed, x, y);
             for (int i = 0; i < z->tokens; i++) {
-                int64_t at = token_at(z, image, window, i);
+                int64_t pos = token_at(z, image, window, i);
 
-                for (int c = 0; c < z->channels && at >= 0; c++)
-                    to[at + c] = (float)y[i * z->channels + c];
+                for (int c = 0; c < z->channels && pos >= 0; c++)
+                    dst[pos + c] = (float)y[i * z->channels + c];
             }
         }
 }
@@ -293,13 +293,13 @@ static double pair_sum(const struct step *s, const struct window_mix_size *z, in
 
     for (int64_t image = 0; image < z->images; image++)
         for (int window = 0; window < z->windows; window++) {
-            int64_t to = token_at(z, image, window, i);
+            int64_t dst = token_at(z, image, window, i);
             int64_t from = j < 0 ? 0 : token_at(z, image, window, j);
 
-            if (to < 0 || from < 0)
+            if (dst < 0 || from < 0)
                 continue;
             for (int c = head * z->head; c < (head + 1) * z->head; c++)
-                sum += j < 0 ? (double)dy[to + c] : (double)dy[to + c] * x[from + c];
+                sum += j < 0 ? (double)dy[dst + c] : (double)dy[dst + c] * x[from + c];
         }
     return sum;
 }

@@ -67,7 +67,7 @@ static void rows_add(struct hdf5 *f, struct rows *r, const char *name, hdf5_id t
                      const void *from)
 {
     const struct hdf5_library *lib = f->lib;
-    hdf5_size at = r->n, one = 1, n = r->n + 1;
+    hdf5_size start = r->n, one = 1, n = r->n + 1;
     hdf5_id space, memory;
 
     if (!r->open)
@@ -75,7 +75,7 @@ static void rows_add(struct hdf5 *f, struct rows *r, const char *name, hdf5_id t
     check(f, lib->Dset_extent(r->id, &n));
     space = check(f, lib->Dget_space(r->id));
     memory = check(f, lib->Screate_simple(1, &one, NULL));
-    check(f, lib->Sselect_hyperslab(space, HDF5_SELECT_SET, &at, NULL, &one, NULL));
+    check(f, lib->Sselect_hyperslab(space, HDF5_SELECT_SET, &start, NULL, &one, NULL));
     check(f, lib->Dwrite(r->id, type, memory, space, 0, from));
     check(f, lib->Sclose(memory));
     check(f, lib->Sclose(space));

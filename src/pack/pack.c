@@ -47,12 +47,12 @@ static void empty_folder(const char *dir)
 
 static void move(const char *dir, const char *name, const char *out)
 {
-    char *from = path_join(dir, name), *to = path_join(out, name);
+    char *from = path_join(dir, name), *dst = path_join(out, name);
 
-    if (rename(from, to) < 0)
-        die("cannot rename '%s' to '%s': %s", from, to, strerror(errno));
+    if (rename(from, dst) < 0)
+        die("cannot rename '%s' to '%s': %s", from, dst, strerror(errno));
     free(from);
-    free(to);
+    free(dst);
 }
 
 /* Moves the files of a container, `main` last: if it is there, the others are, too. */
@@ -85,9 +85,9 @@ static void drop_item(const struct packer *p, struct pack_item *item)
 }
 
 /* Encodes samples [from, to), at most p->block, in parallel and adds them in order. */
-static void add_block(struct packer *p, void *file, int64_t from, int64_t to)
+static void add_block(struct packer *p, void *file, int64_t from, int64_t end)
 {
-    int n = (int)(to - from);
+    int n = (int)(end - from);
 
 #pragma omp parallel for schedule(dynamic) num_threads(p->o->threads)
     for (int i = 0; i < n; i++)
@@ -106,26 +106,26 @@ static void add_block(struct packer *p, void *file, int64_t from, int64_t to)
         p->result.bytes += (int64_t)(item->sample.len + item->sample.label_map_len);
     }
     if (p->o->progress)
-        p->o->progress(to, p->d->n, p->o->arg);
+        p->o->progress(end, p->d->n, p->o->arg);
 }
 
 /* Writes the container of samples [from, to) unless it already exists. */
-static void pack_container(struct packer *p, const char *stem, int64_t from, int64_t to)
+static void pack_container(struct packer *p, const char *stem, int64_t from, int64_t end)
 {
     const struct pack_format *format = p->o->format;
     char *main = xasprintf("%s%s", stem, format->ending);
     char *path = path_join(p->o->out, main);
 
     if (file_exists(path)) {
-        p->result.kept += to - from;
+        p->result.kept += end - from;
     } else {
         int64_t before = p->result.samples;
         void *file;
 
         empty_folder(p->dir);
         file = format->create(p->dir, stem, from);
-        for (int64_t i = from; i < to; i += p->block)
-            add_block(p, file, i, i + p->block < to ? i + p->block : to);
+        for (int64_t i = from; i < end; i += p->block)
+            add_block(p, file, i, i + p->block < end ? i + p->block : end);
         format->finish(file);
         if (p->result.samples > before)
             move_all(p, main);

@@ -51,14 +51,14 @@ static void record(struct pack_file *out, const struct record_head *h, const voi
 
     memcpy(all, h, sizeof(*h));
     memcpy(all + sizeof(*h), data, len);
-    for (size_t at = 0; at + 4 <= n; at += 4) {
+    for (size_t pos = 0; pos + 4 <= n; pos += 4) {
         uint32_t word;
 
-        memcpy(&word, all + at, sizeof(word));
+        memcpy(&word, all + pos, sizeof(word));
         if (word != RECORD_MAGIC)
             continue;
-        part(out, from ? RECORD_MIDDLE : RECORD_FIRST, all + from, at - from);
-        from = at + 4;
+        part(out, from ? RECORD_MIDDLE : RECORD_FIRST, all + from, pos - from);
+        from = pos + 4;
     }
     part(out, from ? RECORD_LAST : RECORD_WHOLE, all + from, n - from);
     free(all);

@@ -39,14 +39,14 @@ static struct downsampled downsample(const struct curve *c)
     t.y = xcalloc((size_t)t.n + 1, sizeof(*t.y));
     for (int i = 0; i < t.n; i++) {
         int from = (int)((int64_t)i * c->n / t.n);
-        int to = (int)((int64_t)(i + 1) * c->n / t.n), good = 0;
+        int end = (int)((int64_t)(i + 1) * c->n / t.n), good = 0;
         double sum = 0;
 
-        for (int k = from; k < to; k++) {
+        for (int k = from; k < end; k++) {
             good += is_drawable(c->y[k]);
             sum += is_drawable(c->y[k]) ? c->y[k] : 0;
         }
-        t.x[i] = c->x[to - 1];
+        t.x[i] = c->x[end - 1];
         t.y[i] = good ? sum / good : (double)NAN;
     }
     return t;
@@ -114,10 +114,10 @@ static void add_grid_line(struct strbuf *s, const struct axes *a, double v)
 static void add_decades(struct strbuf *s, const struct axes *a)
 {
     static const double part[] = {1, 2, 5};
-    double decades = log10(a->y1 / a->y0), by = fmax(1, round(decades / TICKS));
+    double decades = log10(a->y1 / a->y0), step = fmax(1, round(decades / TICKS));
     int parts = decades < 3 ? 3 : 1;
 
-    for (double e = floor(log10(a->y0)); e <= log10(a->y1) + 1e-9; e += by)
+    for (double e = floor(log10(a->y0)); e <= log10(a->y1) + 1e-9; e += step)
         for (int k = 0; k < parts; k++) {
             double v = pow(10, e) * part[k];
 
@@ -148,20 +148,20 @@ static void add_grid(struct strbuf *s, const struct axes *a)
 }
 
 static void add_polyline(struct strbuf *s, const struct curve *c, const struct axes *a,
-                         const struct downsampled *t, int from, int to)
+                         const struct downsampled *t, int from, int end)
 {
     int color = c->color % PAGE_COLORS;
 
-    if (from == to)
+    if (from == end)
         return;
     strbuf_addf(s, "<polyline class=\"c%d p%d\" data-name=\"", color, c->dash);
     html_add(s, c->name);
     strbuf_addstr(s, "\" points=\"");
-    for (int i = from; i < to; i++)
+    for (int i = from; i < end; i++)
         strbuf_addf(s, "%s%.1f,%.1f", i > from ? " " : "", x_of(a, t->x[i]),
                     y_of(a, t->y[i]));
     strbuf_addstr(s, "\"/>");
-    for (int i = from; to - from <= DOT_BELOW && i < to; i++)
+    for (int i = from; end - from <= DOT_BELOW && i < end; i++)
         strbuf_addf(s, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", color,
                     x_of(a, t->x[i]), y_of(a, t->y[i]));
 }

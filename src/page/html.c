@@ -16,11 +16,11 @@ void html_add(struct strbuf *s, const char *text)
     static const char *const as[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
 
     for (const unsigned char *c = (const unsigned char *)text; *c;) {
-        const char *at = strchr(mark, *c);
+        const char *cursor = strchr(mark, *c);
         size_t len = utf8_len(c);
 
-        if (at)
-            strbuf_addstr(s, as[at - mark]);
+        if (cursor)
+            strbuf_addstr(s, as[cursor - mark]);
         else if (!len || (utf8_unsafe(utf8_char(c, len)) && !strchr("\t\n", *c)))
             strbuf_addstr(s, "\xef\xbf\xbd");
         else

@@ -11,10 +11,10 @@
  * delimiter: a comma, a newline, or NUL. */
 static char parse_cell(char **c, const char **cell)
 {
-    char *to = *c, *from = *c, end;
+    char *dst = *c, *from = *c, end;
     bool quoted = *from == '"';
 
-    *cell = to;
+    *cell = dst;
     for (from += quoted; *from; from++) {
         if (!quoted && strchr(",\r\n", *from))
             break;
@@ -23,12 +23,12 @@ static char parse_cell(char **c, const char **cell)
             continue;
         }
         from += quoted && *from == '"'; /* "" is an escaped quote */
-        *to++ = *from;
+        *dst++ = *from;
     }
     from += *from == '\r';
     end = *from;
     *c = from + (end != '\0');
-    *to = '\0';
+    *dst = '\0';
     if (**cell == '\'' && (*cell)[1] && strchr("=+-@", (*cell)[1]))
         ++*cell; /* csv_add_name() adds a ' to protect spreadsheets */
     return end;

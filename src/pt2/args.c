@@ -204,7 +204,7 @@ const char *pt2_text(struct pt2_import *c, const char *name, const char *otherwi
     return a->kind == PT2_TEXT ? a->name : otherwise;
 }
 
-int pt2_ints(struct pt2_import *c, const char *name, int64_t to[PT2_DIMS])
+int pt2_ints(struct pt2_import *c, const char *name, int64_t dst[PT2_DIMS])
 {
     const struct pt2_arg *a = find(c, name);
     bool fits =
@@ -213,11 +213,11 @@ int pt2_ints(struct pt2_import *c, const char *name, int64_t to[PT2_DIMS])
     if (a && !fits)
         wrong(c, name);
     for (int i = 0; fits && i < a->n; i++)
-        to[i] = resolve(c, &a->ints[i]);
+        dst[i] = resolve(c, &a->ints[i]);
     return fits ? a->n : 0;
 }
 
-bool pt2_pair(struct pt2_import *c, const char *name, int to[2])
+bool pt2_pair(struct pt2_import *c, const char *name, int dst[2])
 {
     int64_t v[PT2_DIMS];
     int n = pt2_ints(c, name, v);
@@ -229,7 +229,7 @@ bool pt2_pair(struct pt2_import *c, const char *name, int to[2])
 
         if (one < 0 || one > PT2_MOST)
             pt2_refuse(c, "the argument '%s' is out of range", name);
-        to[i] = (int)one;
+        dst[i] = (int)one;
     }
     return n > 0;
 }
@@ -281,10 +281,10 @@ const struct pt2_arg *pt2_argument(struct pt2_import *c, const char *name)
 
 int pt2_dim(struct pt2_import *c, int64_t dim, int ndim)
 {
-    int64_t at = dim < 0 ? dim + ndim : dim;
+    int64_t pos = dim < 0 ? dim + ndim : dim;
 
-    if (at >= 0 && at < ndim)
-        return (int)at;
+    if (pos >= 0 && pos < ndim)
+        return (int)pos;
     pt2_refuse(c, "there is no dim %lld of %d", (long long)dim, ndim);
     return 0;
 }

@@ -23,16 +23,16 @@ static bool in_place(const struct pt2_import *c)
 /* Writes v, which broadcasts, to the first operand. */
 static void write(struct pt2_import *c, struct pt2_value v)
 {
-    struct pt2_value to = pt2_fold_operand(c, c->node->in[0].name);
+    struct pt2_value dst = pt2_fold_operand(c, c->node->in[0].name);
 
-    if (!pt2_value_expand(&v, to.ndim, to.dim))
+    if (!pt2_value_expand(&v, dst.ndim, dst.dim))
         pt2_refuse(c, "what it writes in place does not fit");
     if (c->why->len)
         return;
-    for (int64_t i = 0; i < pt2_value_len(&to); i++)
-        *pt2_host_at(&to, i) = pt2_host_round(*pt2_host_at(&v, i), to.host->dtype);
-    to.host->writes++;
-    pt2_result_view(c, &to, to);
+    for (int64_t i = 0; i < pt2_value_len(&dst); i++)
+        *pt2_host_at(&dst, i) = pt2_host_round(*pt2_host_at(&v, i), dst.host->dtype);
+    dst.host->writes++;
+    pt2_result_view(c, &dst, dst);
 }
 
 void pt2_fold_result(struct pt2_import *c, struct pt2_value v)

@@ -82,10 +82,10 @@ static void apply(struct pt2_import *c, pt2_fold_math *math, int n, struct pt2_v
     for (int d = 0; d < ndim; d++) {
         dim[d] = 1;
         for (int i = 0; i < n; i++) {
-            int at = d - (ndim - v[i].ndim);
+            int pos = d - (ndim - v[i].ndim);
 
-            if (at >= 0 && v[i].dim[at] != 1)
-                dim[d] = v[i].dim[at];
+            if (pos >= 0 && v[i].dim[pos] != 1)
+                dim[d] = v[i].dim[pos];
         }
     }
     for (int i = 0; i < n; i++)
@@ -249,9 +249,9 @@ static void fold_reduce(struct pt2_import *c, const struct pt2_fold_row *row)
     for (int64_t i = 0; i < y.host->len; i++)
         y.host->data[i] = start_of(what);
     for (int64_t i = 0; i < pt2_value_len(&x); i++) {
-        double *to = pt2_host_at(&all, i);
+        double *dst = pt2_host_at(&all, i);
 
-        *to = joined(what, *to, *pt2_host_at(&x, i));
+        *dst = joined(what, *dst, *pt2_host_at(&x, i));
     }
     for (int64_t i = 0; i < y.host->len; i++)
         y.host->data[i] = pt2_host_round(

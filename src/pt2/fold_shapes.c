@@ -109,20 +109,20 @@ static void fold_copy(struct pt2_import *c, const struct pt2_fold_row *row)
 static void fold_repeat(struct pt2_import *c, const struct pt2_fold_row *row)
 {
     struct pt2_value x = pt2_fold_operand(c, "self"), y;
-    int64_t by[PT2_DIMS], dim[PT2_DIMS];
-    int n = pt2_ints(c, pt2_has(c, "dims") ? "dims" : "repeats", by), more;
+    int64_t repeats[PT2_DIMS], dim[PT2_DIMS];
+    int n = pt2_ints(c, pt2_has(c, "dims") ? "dims" : "repeats", repeats), more;
 
     (void)row;
     more = n - x.ndim;
     if (more < 0)
         pt2_refuse(c, "fewer repeats than dims");
     for (int d = 0; d < n; d++)
-        if (by[d] < 1 || by[d] > PT2_MOST)
-            pt2_refuse(c, "%lld repeats", (long long)by[d]);
+        if (repeats[d] < 1 || repeats[d] > PT2_MOST)
+            pt2_refuse(c, "%lld repeats", (long long)repeats[d]);
     if (c->why->len)
         return;
     for (int d = 0; d < n; d++)
-        dim[d] = by[d] * (d < more ? 1 : x.dim[d - more]);
+        dim[d] = repeats[d] * (d < more ? 1 : x.dim[d - more]);
     y = pt2_host_new(c, pt2_fold_dtype(c), n, dim);
     for (int64_t i = 0; !c->why->len && i < y.host->len; i++) {
         int64_t from = x.offset, rest = i;
@@ -207,7 +207,7 @@ static void fold_triangle(struct pt2_import *c, const struct pt2_fold_row *row)
 static void join(struct pt2_import *c, struct pt2_value *v, int n, int d)
 {
     struct pt2_value y;
-    int64_t dim[PT2_DIMS], at = 0;
+    int64_t dim[PT2_DIMS], pos = 0;
 
     memcpy(dim, v[0].dim, sizeof(dim));
     dim[d] = 0;
@@ -220,8 +220,8 @@ static void join(struct pt2_import *c, struct pt2_value *v, int n, int d)
     if (c->why->len)
         return;
     y = pt2_host_new(c, pt2_fold_dtype(c), v[0].ndim, dim);
-    for (int i = 0; i < n && !c->why->len; at += v[i++].dim[d]) {
-        struct pt2_value part = pt2_value_part(&y, d, at, v[i].dim[d]);
+    for (int i = 0; i < n && !c->why->len; pos += v[i++].dim[d]) {
+        struct pt2_value part = pt2_value_part(&y, d, pos, v[i].dim[d]);
 
         for (int64_t k = 0; k < pt2_value_len(&part); k++)
             *pt2_host_at(&part, k) =
@@ -315,9 +315,9 @@ static void fold_index(struct pt2_import *c, const struct pt2_fold_row *row)
     y = pt2_host_new(c, pt2_fold_dtype(c), p.ndim, p.dim);
     for (int64_t i = 0; !c->why->len && i < y.host->len; i++) {
         int64_t inner = i % p.inner, outer = i / p.inner / p.n,
-                at = (outer * p.all + p.index[i / p.inner % p.n]) * p.inner + inner;
+                pos = (outer * p.all + p.index[i / p.inner % p.n]) * p.inner + inner;
 
-        y.host->data[i] = *pt2_host_at(&x, at);
+        y.host->data[i] = *pt2_host_at(&x, pos);
     }
     pt2_fold_result(c, y);
 }

@@ -31,13 +31,13 @@ struct pt2_value pt2_host_new(struct pt2_import *c, int dtype, int ndim,
 
 double *pt2_host_at(const struct pt2_value *v, int64_t i)
 {
-    int64_t at = v->offset;
+    int64_t pos = v->offset;
 
     for (int d = v->ndim - 1; d >= 0; d--) {
-        at += i % v->dim[d] * v->stride[d];
+        pos += i % v->dim[d] * v->stride[d];
         i /= v->dim[d];
     }
-    return &v->host->data[at];
+    return &v->host->data[pos];
 }
 
 double pt2_host_round(double x, int dtype)
@@ -68,9 +68,9 @@ struct pt2_value pt2_host_show(struct pt2_import *c, const struct pt2_value *v)
     struct pt2_value y = *v;
 
     for (int d = 0; d < v->ndim; d++) {
-        int at = d < a.ndim ? d : a.ndim - 1;
+        int pos = d < a.ndim ? d : a.ndim - 1;
 
-        a.dim[at] = (d < a.ndim ? 1 : a.dim[at]) * v->dim[d];
+        a.dim[pos] = (d < a.ndim ? 1 : a.dim[pos]) * v->dim[d];
     }
     if (!a.ndim)
         a.dim[a.ndim++] = 1;

@@ -11,7 +11,7 @@
 
 /* ---- which values are read ---- */
 
-static void note_read(struct pt2_import *c, const char *value, int at)
+static void note_read(struct pt2_import *c, const char *value, int pos)
 {
     int *last = strmap_get(&c->reads, value);
 
@@ -19,7 +19,7 @@ static void note_read(struct pt2_import *c, const char *value, int at)
         last = arena_new(&c->b->g->arena, sizeof(*last));
         strmap_put(&c->reads, value, last);
     }
-    *last = at;
+    *last = pos;
 }
 
 /* Notes the last node that reads each value; the output is read after all. */
@@ -78,11 +78,11 @@ static bool is_dead(const struct pt2_import *c)
 
 struct pt2_value *pt2_keep(struct pt2_import *c, const char *name, struct pt2_value v)
 {
-    struct pt2_value *to = arena_new(&c->b->g->arena, sizeof(*to));
+    struct pt2_value *dst = arena_new(&c->b->g->arena, sizeof(*dst));
 
-    *to = v;
-    strmap_put(&c->value, name, to);
-    return to;
+    *dst = v;
+    strmap_put(&c->value, name, dst);
+    return dst;
 }
 
 /* Compares the dims with those that the exporter saw. The batch, and the classes of

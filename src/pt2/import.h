@@ -99,9 +99,9 @@ bool pt2_flag(struct pt2_import *c, const char *name, bool otherwise);
 const char *pt2_text(struct pt2_import *c, const char *name, const char *otherwise);
 /* Gets a list of integers, of at most PT2_DIMS. Returns their number; 0 if the argument is
  * missing or None. */
-int pt2_ints(struct pt2_import *c, const char *name, int64_t to[PT2_DIMS]);
+int pt2_ints(struct pt2_import *c, const char *name, int64_t dst[PT2_DIMS]);
 /* Gets one or two integers as a pair. Returns false if the argument is missing or empty. */
-bool pt2_pair(struct pt2_import *c, const char *name, int to[2]);
+bool pt2_pair(struct pt2_import *c, const char *name, int dst[2]);
 /* Gets a list of tensors; the array lives as long as the graph. */
 struct pt2_value **pt2_tensors(struct pt2_import *c, const char *name, int *n);
 /* Gets a list of constants. */

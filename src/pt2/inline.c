@@ -76,14 +76,14 @@ static void rename_all(const struct call *c, json_t *v)
 /* ---- nodes ---- */
 
 /* Adds a node that gives a tensor another name. */
-static void add_alias(const struct call *c, const char *target, const char *from,
-                      const char *to)
+static void add_alias(const struct call *c, const char *target, const char *src,
+                      const char *dst)
 {
     (void)json_array_append_new(
         c->nodes,
         json_pack("{s:s, s:[{s:s, s:{s:{s:s}}, s:i}], s:[{s:{s:s}}], s:{}}", "target",
-                  target, "inputs", "name", "self", "arg", "as_tensor", "name", from,
-                  "kind", 1, "outputs", "as_tensor", "name", to, "metadata"));
+                  target, "inputs", "name", "self", "arg", "as_tensor", "name", src,
+                  "kind", 1, "outputs", "as_tensor", "name", dst, "metadata"));
 }
 
 /* The region's inputs are the arguments of the call after the graph, `first` and on. */
@@ -119,10 +119,10 @@ static const char *bind_outputs(struct call *c, json_t *outputs)
 
     json_array_foreach(from, i, one)
     {
-        json_t *to = json_array_get(list ? list : outputs, i);
+        json_t *dst = json_array_get(list ? list : outputs, i);
         const char *inner = name_of(one),
-                   *outer = list ? json_string_value(json_object_get(to, "name"))
-                                 : name_of(to);
+                   *outer = list ? json_string_value(json_object_get(dst, "name"))
+                                 : name_of(dst);
         char *full = inner && strmap_has(&c->own, inner)
                          ? xasprintf("%s.%s", c->prefix, inner)
                          : NULL;

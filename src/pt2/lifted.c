@@ -14,7 +14,7 @@ enum { LEN_MAX = 1 << 24 };
 
 /* ---- from the archive ---- */
 
-static double number(const char *at, enum safetensors_dtype dtype)
+static double number(const char *cursor, enum safetensors_dtype dtype)
 {
     union {
         int8_t i8;
@@ -27,7 +27,7 @@ static double number(const char *at, enum safetensors_dtype dtype)
         double f64;
     } v;
 
-    memcpy(&v, at, safetensors_dtype_size(dtype));
+    memcpy(&v, cursor, safetensors_dtype_size(dtype));
     switch (dtype) {
     case SAFETENSORS_BOOL:
         return v.u8 != 0;
@@ -52,7 +52,7 @@ static double number(const char *at, enum safetensors_dtype dtype)
     }
 }
 
-static void add_hex(struct strbuf *to, const void *data, size_t size)
+static void add_hex(struct strbuf *dst, const void *data, size_t size)
 {
     static const char digit[] = "0123456789abcdef";
     const unsigned char *b = data;
@@ -60,12 +60,12 @@ static void add_hex(struct strbuf *to, const void *data, size_t size)
     for (size_t i = 0; i < size; i++) {
         char two[] = {digit[b[i] >> 4], digit[b[i] & 15]};
 
-        strbuf_add(to, two, 2);
+        strbuf_add(dst, two, 2);
     }
 }
 
 /* Appends n numbers; returns the name of their type. */
-static const char *add_numbers(struct strbuf *to, const double *v, size_t n)
+static const char *add_numbers(struct strbuf *dst, const double *v, size_t n)
 {
     bool u16 = true, f32 = true;
 
@@ -78,11 +78,11 @@ static const char *add_numbers(struct strbuf *to, const double *v, size_t n)
         uint16_t u = u16 ? (uint16_t)v[i] : 0;
 
         if (u16)
-            add_hex(to, &u, sizeof(u));
+            add_hex(dst, &u, sizeof(u));
         else if (f32)
-            add_hex(to, &f, sizeof(f));
+            add_hex(dst, &f, sizeof(f));
         else
-            add_hex(to, &v[i], sizeof(v[i]));
+            add_hex(dst, &v[i], sizeof(v[i]));
     }
     return u16 ? "u16" : f32 ? "f32" : "f64";
 }
@@ -189,14 +189,14 @@ static bool hex_digit(char c, unsigned *v)
 }
 
 /* Decodes n bytes. */
-static bool decode(const char *text, char *to, size_t n)
+static bool decode(const char *text, char *dst, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         unsigned high, low;
 
         if (!hex_digit(text[2 * i], &high) || !hex_digit(text[2 * i + 1], &low))
             return false;
-        to[i] = (char)(high << 4 | low);
+        dst[i] = (char)(high << 4 | low);
     }
     return true;
 }

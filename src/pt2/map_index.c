@@ -172,23 +172,23 @@ void pt2_map_repeat(struct pt2_import *c)
 {
     const struct pt2_value *of = pt2_tensor(c, "self");
     struct pt2_value x = *of;
-    int64_t by[PT2_DIMS], seen[PT2_DIMS];
+    int64_t repeats[PT2_DIMS], seen[PT2_DIMS];
     bool tile = pt2_has(c, "dims");
-    int n = pt2_ints(c, tile ? "dims" : "repeats", by), k = 0, more;
+    int n = pt2_ints(c, tile ? "dims" : "repeats", repeats), k = 0, more;
 
     for (; tile && n < x.ndim; n++) { /* tile repeats the last dims */
-        memmove(by + 1, by, (size_t)n * sizeof(*by));
-        by[0] = 1;
+        memmove(repeats + 1, repeats, (size_t)n * sizeof(*repeats));
+        repeats[0] = 1;
     }
     more = n - x.ndim;
 
     if (more < 0)
         pt2_refuse(c, "fewer repeats than dims");
     for (int d = 0; d < n && !c->why->len; d++) { /* dims [by, dim] where by > 1 */
-        if (by[d] < 1 || by[d] > PT2_MOST)
-            pt2_refuse(c, "%lld repeats", (long long)by[d]);
-        seen[d] = by[d] * (d < more ? 1 : x.dim[d - more]);
-        k += (by[d] > 1) + (d >= more);
+        if (repeats[d] < 1 || repeats[d] > PT2_MOST)
+            pt2_refuse(c, "%lld repeats", (long long)repeats[d]);
+        seen[d] = repeats[d] * (d < more ? 1 : x.dim[d - more]);
+        k += (repeats[d] > 1) + (d >= more);
     }
     if (k > PT2_DIMS)
         pt2_refuse(c, "more than %d dims", PT2_DIMS);
@@ -196,8 +196,8 @@ void pt2_map_repeat(struct pt2_import *c)
         return;
     x.ndim = 0;
     for (int d = 0; d < n; d++) {
-        if (by[d] > 1) {
-            x.dim[x.ndim] = by[d];
+        if (repeats[d] > 1) {
+            x.dim[x.ndim] = repeats[d];
             x.stride[x.ndim++] = 0;
         }
         if (d >= more) {
@@ -233,11 +233,11 @@ void pt2_pad_with_copies(struct pt2_import *c, struct pt2_value x, const int64_t
             continue;
         p = pt2_positions_along(c, &x, d, 1, n);
         for (int64_t i = 0; i < p.n && !c->why->len; i++) {
-            int64_t at = repeated(i - before[d], x.dim[d], mode);
+            int64_t pos = repeated(i - before[d], x.dim[d], mode);
 
-            if (at < 0 || at >= x.dim[d])
+            if (pos < 0 || pos >= x.dim[d])
                 pt2_refuse(c, "padding '%s', or more of it than elements", mode);
-            p.index[i] = (int32_t)at;
+            p.index[i] = (int32_t)pos;
         }
         x = picked(c, &x, d, 1, &p);
     }
@@ -284,17 +284,18 @@ static bool fit(struct pt2_import *c, struct windows *w)
 /* The pixel of each place of each window, [kernel h, kernel w, out h, out w]. */
 static void set_pixels(const struct windows *w, int32_t *index)
 {
-    int64_t i = 0, at[2], place[2];
+    int64_t i = 0, pos[2], place[2];
 
-    for (at[0] = 0; at[0] < w->kernel[0]; at[0]++)
-        for (at[1] = 0; at[1] < w->kernel[1]; at[1]++)
+    for (pos[0] = 0; pos[0] < w->kernel[0]; pos[0]++)
+        for (pos[1] = 0; pos[1] < w->kernel[1]; pos[1]++)
             for (int64_t k = 0; k < w->out[0] * w->out[1]; k++) {
                 bool inside = true;
 
                 for (int d = 0; d < 2; d++) {
                     int64_t window = d ? k % w->out[1] : k / w->out[1];
 
-                    place[d] = window * w->stride[d] - w->pad[d] + at[d] * w->dilation[d];
+                    place[d] =
+                        window * w->stride[d] - w->pad[d] + pos[d] * w->dilation[d];
                     inside = inside && place[d] >= 0 && place[d] < w->in[d];
                 }
                 index[i++] = inside ? (int32_t)(place[0] * w->in[1] + place[1]) : -1;

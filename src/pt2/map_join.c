@@ -40,12 +40,12 @@ struct pt2_value pt2_joined(struct pt2_import *c, struct pt2_value **v, int n, i
     struct tensor **in = arena_new(&c->b->g->arena, (size_t)n * sizeof(struct tensor *)),
                   *y;
     struct pt2_value all = *v[0];
-    int order[PT2_DIMS], at = 0;
+    int order[PT2_DIMS], pos = 0;
     bool image = all.ndim == 4;
 
     common_order(v, n, order);
-    while (order[at] != d)
-        at++;
+    while (order[pos] != d)
+        pos++;
     image = image && order[0] == 0 && order[1] == 2 && order[2] == 3;
     all.dim[d] = 0;
     for (int i = 0; i < n; i++) {
@@ -57,8 +57,8 @@ struct pt2_value pt2_joined(struct pt2_import *c, struct pt2_value **v, int n, i
                 pt2_refuse(c, "its operands have different dims");
                 return all;
             }
-            outer *= k < at ? x.dim[order[k]] : 1;
-            inner *= k > at ? x.dim[order[k]] : 1;
+            outer *= k < pos ? x.dim[order[k]] : 1;
+            inner *= k > pos ? x.dim[order[k]] : 1;
         }
         if (!pt2_store(c, &x, order))
             return all;
@@ -166,12 +166,12 @@ static void pad(struct pt2_import *c, struct pt2_value x, const int64_t before[P
     a.n = y.ndim;
     a.ndim = y.ndim < TENSOR_DIMS ? y.ndim : TENSOR_DIMS;
     for (int i = 0; i < y.ndim; i++) {
-        int at = i < a.ndim ? i : a.ndim - 1;
+        int pos = i < a.ndim ? i : a.ndim - 1;
 
         a.len[i] = x.dim[order[i]];
         a.stride[i] = y.stride[order[i]];
         a.offset += before[order[i]] * y.stride[order[i]];
-        a.dim[at] = (i < a.ndim ? 1 : a.dim[at]) * y.dim[order[i]];
+        a.dim[pos] = (i < a.ndim ? 1 : a.dim[pos]) * y.dim[order[i]];
     }
     y.t = node(c->b, &op_strided_copy_grad, a.layer, &a, &x.t, 1);
     if (value != 0)

@@ -212,7 +212,7 @@ void pt2_map_einsum(struct pt2_import *c)
     const char *s = pt2_text(c, "equation", "");
     int n, from[PT2_DIMS], k = 0;
     struct pt2_value **v = pt2_tensors(c, "tensors", &n), y;
-    struct term a = {.v = *v[0]}, b = {.v = *v[n - 1]}, to = {.v = {.ndim = 0}};
+    struct term a = {.v = *v[0]}, b = {.v = *v[n - 1]}, result = {.v = {.ndim = 0}};
     struct letters l = {0};
     int64_t dim[PT2_DIMS];
 
@@ -221,7 +221,8 @@ void pt2_map_einsum(struct pt2_import *c)
         return;
     if (n != 2 || read_term(&s, &a) != a.v.ndim || *s++ != ',' ||
         read_term(&s, &b) != b.v.ndim || strncmp(s, "->", 2) != 0 ||
-        (s += 2, read_term(&s, &to) < 0) || *s || !sort_letters(&a, &b, &to, &l)) {
+        (s += 2, read_term(&s, &result) < 0) || *s ||
+        !sort_letters(&a, &b, &result, &l)) {
         pt2_refuse(c, "another sum than a product of two tensors");
         return;
     }
@@ -231,7 +232,7 @@ void pt2_map_einsum(struct pt2_import *c)
         for (int i = 0; i < l.n[kind]; i++) {
             int letter = l.letter[kind][i];
 
-            from[to.at[letter]] = k;
+            from[result.at[letter]] = k;
             dim[k++] = kind == OF_B ? b.v.dim[b.at[letter]] : a.v.dim[a.at[letter]];
         }
     if (!c->why->len && !pt2_value_view(&y, k, dim))

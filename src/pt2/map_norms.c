@@ -248,12 +248,12 @@ static void map_groups(struct pt2_import *c, const struct pt2_value *x, int grou
     if (!c->why->len && !pt2_value_view(&y, x->ndim, x->dim))
         pt2_refuse(c, "its result cannot be seen in its shape");
     for (int i = 0; i < 2 && !c->why->len; i++) { /* [C,1,...] */
-        const struct pt2_value *by = i ? bias : weight;
+        const struct pt2_value *factor_of = i ? bias : weight;
         struct pt2_value factor;
 
-        if (!by)
+        if (!factor_of)
             continue;
-        factor = *by;
+        factor = *factor_of;
         for (factor.ndim = 1; factor.ndim < y.ndim - 1; factor.ndim++)
             factor.dim[factor.ndim] = factor.stride[factor.ndim] = 1;
         y = i ? pt2_sum(c, &y, &factor) : pt2_times(c, &y, &factor);

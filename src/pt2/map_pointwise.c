@@ -304,11 +304,11 @@ void pt2_map_rsub(struct pt2_import *c)
 void pt2_map_maximum(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_tensor(c, "self"), *y = pt2_tensor(c, "other");
-    bool most = strstr(c->node->target, "maximum") != NULL;
+    bool max = strstr(c->node->target, "maximum") != NULL;
     struct operands o;
 
     if (!c->why->len && place_both(c, x, y, &o))
-        finish(c, &o, binary(c, most ? EXPR_MAX : EXPR_MIN, &o, 1));
+        finish(c, &o, binary(c, max ? EXPR_MAX : EXPR_MIN, &o, 1));
 }
 
 /* ---- products ---- */

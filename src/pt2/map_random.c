@@ -82,11 +82,11 @@ void pt2_map_floor(struct pt2_import *c)
     pt2_result(c, v);
 }
 
-bool pt2_mask_div(struct pt2_import *c, const struct pt2_value *mask, double by)
+bool pt2_mask_div(struct pt2_import *c, const struct pt2_value *mask, double divisor)
 {
     struct pt2_value v = *mask;
 
-    v.scale /= by;
+    v.scale /= divisor;
     pt2_result(c, v);
     return true;
 }

@@ -113,7 +113,7 @@ void pt2_map_flatten(struct pt2_import *c)
 void pt2_map_unflatten(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_any(c, "self");
-    int at = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
+    int pos = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
     int64_t sizes[PT2_DIMS], dim[2 * PT2_DIMS], open = 1;
     int n = pt2_ints(c, "sizes", sizes), k = 0;
 
@@ -123,8 +123,10 @@ void pt2_map_unflatten(struct pt2_import *c)
     if (x->ndim - 1 + n > PT2_DIMS || open < 1)
         pt2_refuse(c, "more than %d dims", PT2_DIMS);
     for (int d = 0; d < x->ndim && !c->why->len; d++)
-        for (int i = 0; i < (d == at ? n : 1); i++)
-            dim[k++] = d != at ? x->dim[d] : sizes[i] == -1 ? x->dim[d] / open : sizes[i];
+        for (int i = 0; i < (d == pos ? n : 1); i++)
+            dim[k++] = d != pos         ? x->dim[d]
+                       : sizes[i] == -1 ? x->dim[d] / open
+                                        : sizes[i];
     if (!c->why->len)
         reshape(c, x, k, dim);
 }
@@ -170,12 +172,12 @@ void pt2_map_movedim(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_any(c, "self");
     int s = pt2_dim(c, pt2_int(c, "source", 0), x->ndim),
-        to = pt2_dim(c, pt2_int(c, "destination", 0), x->ndim), from[PT2_DIMS], k = 0;
+        end = pt2_dim(c, pt2_int(c, "destination", 0), x->ndim), from[PT2_DIMS], k = 0;
 
     for (int d = 0; d < x->ndim; d++, k++) {
         if (k == s)
             k++;
-        if (d == to)
+        if (d == end)
             from[d] = s, k--;
         else
             from[d] = k;
@@ -189,17 +191,17 @@ void pt2_map_unsqueeze(struct pt2_import *c)
 {
     const struct pt2_value *of = pt2_any(c, "self");
     struct pt2_value x = *of;
-    int at = pt2_dim(c, pt2_int(c, "dim", 0), of->ndim + 1);
+    int pos = pt2_dim(c, pt2_int(c, "dim", 0), of->ndim + 1);
 
     if (of->ndim == PT2_DIMS)
         pt2_refuse(c, "more than %d dims", PT2_DIMS);
     if (c->why->len)
         return;
-    for (int d = x.ndim++; d > at; d--) {
+    for (int d = x.ndim++; d > pos; d--) {
         x.dim[d] = x.dim[d - 1];
         x.stride[d] = x.stride[d - 1];
     }
-    x.dim[at] = x.stride[at] = 1;
+    x.dim[pos] = x.stride[pos] = 1;
     pt2_result_view(c, of, x);
 }
 
@@ -256,22 +258,22 @@ void pt2_map_slice(struct pt2_import *c)
     const struct pt2_value *x = pt2_any(c, "self");
     int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
     int64_t n = x->ndim ? x->dim[d] : 0, from = pt2_int(c, "start", 0),
-            to = pt2_int(c, "end", INT64_MAX), step = pt2_int(c, "step", 1);
+            end = pt2_int(c, "end", INT64_MAX), step = pt2_int(c, "step", 1);
     struct pt2_value y;
 
     from = from < 0 ? from + n : from;
-    to = to < 0 ? to + n : to;
+    end = end < 0 ? end + n : end;
     from = from < 0 ? 0 : from > n ? n : from;
-    to = to < from ? from : to > n ? n : to;
+    end = end < from ? from : end > n ? n : end;
     if (step < 1 || step > PT2_MOST)
         pt2_refuse(c, "a step of %lld", (long long)step);
     if (c->why->len)
         return;
-    if (to == from) {
+    if (end == from) {
         pt2_result(c, (struct pt2_value){.kind = PT2_VALUE_VOID});
         return;
     }
-    y = pt2_value_part(x, d, from, (to - from + step - 1) / step);
+    y = pt2_value_part(x, d, from, (end - from + step - 1) / step);
     y.stride[d] *= step;
     pt2_result_view(c, x, y);
 }

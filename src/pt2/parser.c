@@ -41,124 +41,124 @@ json_t *pt2_tagged(json_t *v, const char **tag)
 /* ---- arguments ---- */
 
 /* Parses a number: plain, or {"as_int": 3}, or {"as_name": "sym_size"}. */
-static bool parse_int(struct pt2_parser *c, json_t *v, struct pt2_int *to)
+static bool parse_int(struct pt2_parser *c, json_t *v, struct pt2_int *dst)
 {
     const char *tag;
 
     if (json_is_object(v)) {
         v = pt2_tagged(v, &tag);
-        to->name = !strcmp(tag, "as_name") ? pt2_text_of(c, v) : NULL;
-        if (to->name)
+        dst->name = !strcmp(tag, "as_name") ? pt2_text_of(c, v) : NULL;
+        if (dst->name)
             return true;
     }
-    to->value = json_integer_value(v);
+    dst->value = json_integer_value(v);
     return json_is_integer(v);
 }
 
-static bool parse_ints(struct pt2_parser *c, json_t *list, struct pt2_arg *to)
+static bool parse_ints(struct pt2_parser *c, json_t *list, struct pt2_arg *dst)
 {
     size_t n = json_array_size(list);
 
-    to->kind = PT2_INTS;
-    to->n = (int)n;
-    to->ints = pt2_room(c, n, sizeof(*to->ints));
+    dst->kind = PT2_INTS;
+    dst->n = (int)n;
+    dst->ints = pt2_room(c, n, sizeof(*dst->ints));
     for (size_t i = 0; i < n; i++)
-        if (!parse_int(c, json_array_get(list, i), &to->ints[i]))
+        if (!parse_int(c, json_array_get(list, i), &dst->ints[i]))
             return false;
     return json_is_array(list);
 }
 
-static bool parse_number(json_t *v, double *to)
+static bool parse_number(json_t *v, double *dst)
 {
     const char *s = json_string_value(v);
 
-    *to = json_number_value(v);
+    *dst = json_number_value(v);
     if (s && !strcmp(s, "Infinity"))
-        *to = INFINITY;
+        *dst = INFINITY;
     else if (s && !strcmp(s, "-Infinity"))
-        *to = -INFINITY;
+        *dst = -INFINITY;
     else if (s && !strcmp(s, "NaN"))
-        *to = NAN;
+        *dst = NAN;
     else if (!json_is_number(v))
         return false;
     return true;
 }
 
 /* Parses {"name": "conv2d"}, or {"as_tensor": {"name": ...}}, or {"as_none": true}. */
-static bool parse_name(struct pt2_parser *c, json_t *v, const char **to)
+static bool parse_name(struct pt2_parser *c, json_t *v, const char **dst)
 {
     const char *tag;
 
-    *to = pt2_text_of(c, json_object_get(v, "name"));
-    if (*to)
+    *dst = pt2_text_of(c, json_object_get(v, "name"));
+    if (*dst)
         return true;
     v = pt2_tagged(v, &tag);
     if (!strcmp(tag, "as_none"))
         return true;
-    *to = !strcmp(tag, "as_tensor") ? pt2_text_of(c, json_object_get(v, "name")) : NULL;
-    return *to != NULL;
+    *dst = !strcmp(tag, "as_tensor") ? pt2_text_of(c, json_object_get(v, "name")) : NULL;
+    return *dst != NULL;
 }
 
-static bool parse_names(struct pt2_parser *c, json_t *list, struct pt2_arg *to)
+static bool parse_names(struct pt2_parser *c, json_t *list, struct pt2_arg *dst)
 {
     size_t n = json_array_size(list);
 
-    to->kind = PT2_TENSORS;
-    to->n = (int)n;
-    to->names = pt2_room(c, n, sizeof(*to->names));
+    dst->kind = PT2_TENSORS;
+    dst->n = (int)n;
+    dst->names = pt2_room(c, n, sizeof(*dst->names));
     for (size_t i = 0; i < n; i++)
-        if (!parse_name(c, json_array_get(list, i), &to->names[i]))
+        if (!parse_name(c, json_array_get(list, i), &dst->names[i]))
             return false;
     return json_is_array(list);
 }
 
-bool pt2_parse_arg(struct pt2_parser *c, json_t *v, struct pt2_arg *to)
+bool pt2_parse_arg(struct pt2_parser *c, json_t *v, struct pt2_arg *dst)
 {
     const char *tag;
 
     v = pt2_tagged(v, &tag);
-    *to = (struct pt2_arg){.kind = PT2_NONE};
+    *dst = (struct pt2_arg){.kind = PT2_NONE};
     if (!strcmp(tag, "as_none"))
         return true;
     if (!strcmp(tag, "as_tensor")) {
-        to->kind = PT2_TENSOR;
-        return parse_name(c, v, &to->name) && to->name;
+        dst->kind = PT2_TENSOR;
+        return parse_name(c, v, &dst->name) && dst->name;
     }
     if (!strcmp(tag, "as_tensors") || !strcmp(tag, "as_optional_tensors"))
-        return parse_names(c, v, to);
+        return parse_names(c, v, dst);
     if (!strcmp(tag, "as_int") || !strcmp(tag, "as_sym_int") ||
         !strcmp(tag, "as_scalar_type")) {
-        to->kind = PT2_INT;
-        to->n = 1;
-        to->ints = pt2_room(c, 1, sizeof(*to->ints));
-        return parse_int(c, v, to->ints);
+        dst->kind = PT2_INT;
+        dst->n = 1;
+        dst->ints = pt2_room(c, 1, sizeof(*dst->ints));
+        return parse_int(c, v, dst->ints);
     }
     if (!strcmp(tag, "as_ints") || !strcmp(tag, "as_sym_ints"))
-        return parse_ints(c, v, to);
+        return parse_ints(c, v, dst);
     if (!strcmp(tag, "as_float")) {
-        to->kind = PT2_FLOAT;
-        return parse_number(v, &to->number);
+        dst->kind = PT2_FLOAT;
+        return parse_number(v, &dst->number);
     }
     if (!strcmp(tag, "as_floats")) {
-        to->kind = PT2_FLOATS;
-        to->n = (int)json_array_size(v);
-        to->floats = pt2_room(c, (size_t)to->n, sizeof(*to->floats));
-        for (int i = 0; i < to->n; i++)
-            if (!parse_number(json_array_get(v, (size_t)i), &to->floats[i]))
+        dst->kind = PT2_FLOATS;
+        dst->n = (int)json_array_size(v);
+        dst->floats = pt2_room(c, (size_t)dst->n, sizeof(*dst->floats));
+        for (int i = 0; i < dst->n; i++)
+            if (!parse_number(json_array_get(v, (size_t)i), &dst->floats[i]))
                 return false;
         return json_is_array(v);
     }
     if (!strcmp(tag, "as_bool")) {
-        to->kind = PT2_FLAG;
-        to->flag = json_is_true(v);
+        dst->kind = PT2_FLAG;
+        dst->flag = json_is_true(v);
         return json_is_boolean(v);
     }
     if (!strcmp(tag, "as_string")) {
-        to->kind = PT2_TEXT;
-        to->name = pt2_text_of(c, v);
-        return to->name != NULL;
+        dst->kind = PT2_TEXT;
+        dst->name = pt2_text_of(c, v);
+        return dst->name != NULL;
     }
-    to->kind = PT2_OTHER;
-    to->name = arena_strdup(&c->p->mem, tag);
+    dst->kind = PT2_OTHER;
+    dst->name = arena_strdup(&c->p->mem, tag);
     return *tag;
 }

@@ -21,6 +21,6 @@ __attribute__((format(printf, 2, 3))) bool pt2_fail(struct pt2_parser *c, const 
 /* Returns the only member of an object, a tagged union, and sets its tag; or NULL. */
 json_t *pt2_tagged(json_t *v, const char **tag);
 /* Parses an argument or result of a node. Returns false if it is not read. */
-bool pt2_parse_arg(struct pt2_parser *c, json_t *v, struct pt2_arg *to);
+bool pt2_parse_arg(struct pt2_parser *c, json_t *v, struct pt2_arg *dst);
 
 #endif

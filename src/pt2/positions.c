@@ -12,10 +12,10 @@ struct pt2_positions pt2_positions_along(struct pt2_import *c, const struct pt2_
     if (n < 1 || n > LIST_MAX)
         pt2_refuse(c, "it picks %lld elements", (long long)n);
     for (int d = 0; d < x->ndim; d++) {
-        int64_t *to = d < first ? &p.outer : d < first + count ? &p.all : &p.inner;
+        int64_t *dst = d < first ? &p.outer : d < first + count ? &p.all : &p.inner;
 
-        *to *= x->dim[d];
-        if (to != &p.all)
+        *dst *= x->dim[d];
+        if (dst != &p.all)
             p.dim[p.ndim++] = x->dim[d];
         else if (d == first)
             p.dim[p.ndim++] = n;
@@ -34,7 +34,7 @@ struct indices {
     struct pt2_value v[PT2_DIMS];
 };
 
-static void add_index(struct pt2_import *c, struct indices *at, const char *name)
+static void add_index(struct pt2_import *c, struct indices *item, const char *name)
 {
     const struct pt2_value *v = strmap_get(&c->value, name);
 
@@ -43,85 +43,85 @@ static void add_index(struct pt2_import *c, struct indices *at, const char *name
     else if (v->host->dtype == PT2_BOOL)
         pt2_refuse(c, "a mask as index");
     else
-        at->v[at->count] = *v;
-    at->count++;
+        item->v[item->count] = *v;
+    item->count++;
 }
 
-static void read_list(struct pt2_import *c, const struct pt2_arg *a, struct indices *at)
+static void read_list(struct pt2_import *c, const struct pt2_arg *a, struct indices *item)
 {
     if (a->kind != PT2_TENSORS || a->n > PT2_DIMS) {
         pt2_refuse(c, "its indices are no list of tensors");
         return;
     }
     for (int i = 0; i < a->n && !c->why->len; i++) {
-        if (!a->names[i] && !at->count) {
-            at->first++;
+        if (!a->names[i] && !item->count) {
+            item->first++;
         } else if (!a->names[i]) {
             for (int k = i; k < a->n; k++)
                 if (a->names[k])
                     pt2_refuse(c, "indices of dims that are not adjacent");
             return;
         } else {
-            add_index(c, at, a->names[i]);
+            add_index(c, item, a->names[i]);
         }
     }
 }
 
-static void broadcast(struct pt2_import *c, struct indices *at)
+static void broadcast(struct pt2_import *c, struct indices *item)
 {
-    for (int i = 0; i < at->count; i++)
-        at->ndim = at->v[i].ndim > at->ndim ? at->v[i].ndim : at->ndim;
-    for (int d = 0; d < at->ndim; d++) {
-        at->dim[d] = 1;
-        for (int i = 0; i < at->count; i++) {
-            int k = d - (at->ndim - at->v[i].ndim);
+    for (int i = 0; i < item->count; i++)
+        item->ndim = item->v[i].ndim > item->ndim ? item->v[i].ndim : item->ndim;
+    for (int d = 0; d < item->ndim; d++) {
+        item->dim[d] = 1;
+        for (int i = 0; i < item->count; i++) {
+            int k = d - (item->ndim - item->v[i].ndim);
 
-            if (k >= 0 && at->v[i].dim[k] != 1)
-                at->dim[d] = at->v[i].dim[k];
+            if (k >= 0 && item->v[i].dim[k] != 1)
+                item->dim[d] = item->v[i].dim[k];
         }
     }
-    for (int i = 0; i < at->count; i++)
-        if (!pt2_value_expand(&at->v[i], at->ndim, at->dim))
+    for (int i = 0; i < item->count; i++)
+        if (!pt2_value_expand(&item->v[i], item->ndim, item->dim))
             pt2_refuse(c, "its indices do not broadcast");
 }
 
 static bool read_indices(struct pt2_import *c, const struct pt2_value *x,
-                         struct indices *at)
+                         struct indices *item)
 {
     const struct pt2_arg *list = pt2_argument(c, "indices"),
                          *one = pt2_argument(c, "index");
 
     if (list && list->kind == PT2_TENSORS) {
-        read_list(c, list, at);
+        read_list(c, list, item);
     } else if ((list && list->kind == PT2_TENSOR) || (one && one->kind == PT2_TENSOR)) {
-        at->first = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
-        add_index(c, at, list ? list->name : one->name);
+        item->first = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
+        add_index(c, item, list ? list->name : one->name);
     }
-    if (!c->why->len && (at->count < 1 || at->first + at->count > x->ndim))
+    if (!c->why->len && (item->count < 1 || item->first + item->count > x->ndim))
         pt2_refuse(c, "its indices do not fit its operand");
     if (!c->why->len)
-        broadcast(c, at);
+        broadcast(c, item);
     return !c->why->len;
 }
 
 bool pt2_positions(struct pt2_import *c, const struct pt2_value *x,
                    struct pt2_positions *p)
 {
-    struct indices at = {0};
+    struct indices item = {0};
     int64_t n = 1, rest;
 
-    if (!read_indices(c, x, &at))
+    if (!read_indices(c, x, &item))
         return false;
-    for (int d = 0; d < at.ndim; d++)
-        n *= at.dim[d];
-    *p = pt2_positions_along(c, x, at.first, at.count, n);
-    if (x->ndim - at.count + at.ndim > PT2_DIMS)
+    for (int d = 0; d < item.ndim; d++)
+        n *= item.dim[d];
+    *p = pt2_positions_along(c, x, item.first, item.count, n);
+    if (x->ndim - item.count + item.ndim > PT2_DIMS)
         pt2_refuse(c, "more than %d dims", PT2_DIMS);
     for (int64_t i = 0; i < n && !c->why->len; i++) {
         rest = 0;
-        for (int k = 0; k < at.count; k++) {
-            int64_t len = x->dim[at.first + k], one = 0;
-            double number = *pt2_host_at(&at.v[k], i);
+        for (int k = 0; k < item.count; k++) {
+            int64_t len = x->dim[item.first + k], one = 0;
+            double number = *pt2_host_at(&item.v[k], i);
 
             if (number >= -(double)len && number < (double)len)
                 one = (int64_t)number;
@@ -135,10 +135,10 @@ bool pt2_positions(struct pt2_import *c, const struct pt2_value *x,
         return false;
     p->ndim = 0;
     for (int d = 0; d < x->ndim; d++) {
-        if (d == at.first)
-            for (int k = 0; k < at.ndim; k++)
-                p->dim[p->ndim++] = at.dim[k];
-        if (d < at.first || d >= at.first + at.count)
+        if (d == item.first)
+            for (int k = 0; k < item.ndim; k++)
+                p->dim[p->ndim++] = item.dim[k];
+        if (d < item.first || d >= item.first + item.count)
             p->dim[p->ndim++] = x->dim[d];
     }
     return true;

@@ -52,7 +52,7 @@ void pt2_pad_with_copies(struct pt2_import *c, struct pt2_value x, const int64_t
 pt2_map_fn pt2_map_cat, pt2_map_stack, pt2_map_pad, pt2_map_roll;
 /* pt2/map_random.c: drop path as the exporter writes it */
 pt2_map_fn pt2_map_empty, pt2_map_bernoulli, pt2_map_rand, pt2_map_floor;
-bool pt2_mask_div(struct pt2_import *c, const struct pt2_value *mask, double by);
+bool pt2_mask_div(struct pt2_import *c, const struct pt2_value *mask, double divisor);
 bool pt2_mask_mul(struct pt2_import *c, const struct pt2_value *x,
                   const struct pt2_value *mask);
 bool pt2_mask_add(struct pt2_import *c, const struct pt2_value *mask, double number);

@@ -75,13 +75,13 @@ bool pt2_value_order(const struct pt2_value *v, int *order)
     int real[PT2_DIMS], nreal = 0, k = 0;
 
     for (int d = 0; d < v->ndim; d++) {
-        int at = nreal;
+        int pos = nreal;
 
         if (v->dim[d] == 1)
             continue;
-        for (; at && !outside(v, real[at - 1], d); at--)
-            real[at] = real[at - 1];
-        real[at] = d;
+        for (; pos && !outside(v, real[pos - 1], d); pos--)
+            real[pos] = real[pos - 1];
+        real[pos] = d;
         nreal++;
     }
     for (int d = 0; d < v->ndim; d++) /* a dim of size 1 keeps its position */

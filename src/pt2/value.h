@@ -81,11 +81,11 @@ bool pt2_value_same(const struct pt2_value *a, const struct pt2_value *b);
 struct pt2_value pt2_value_part(const struct pt2_value *x, int d, int64_t from,
                                 int64_t len);
 
-/* Copies n dims; `from` may be NULL if there are none. */
-static inline void pt2_dims(int64_t *to, const int64_t *from, int n)
+/* Copies n dims; `src` may be NULL if there are none. */
+static inline void pt2_dims(int64_t *dst, const int64_t *src, int n)
 {
     for (int d = 0; d < n; d++)
-        to[d] = from[d];
+        dst[d] = src[d];
 }
 
 #endif

@@ -14,11 +14,11 @@
 
 void pt2_map_copy(struct pt2_import *c)
 {
-    const struct pt2_value *to = pt2_tensor(c, "self");
+    const struct pt2_value *dst = pt2_tensor(c, "self");
     struct pt2_value y = *pt2_tensor(c, "src");
 
     pt2_ignore(c, "non_blocking");
-    if (!c->why->len && !pt2_value_expand(&y, to->ndim, to->dim))
+    if (!c->why->len && !pt2_value_expand(&y, dst->ndim, dst->dim))
         pt2_refuse(c, "what it writes in place does not fit");
     if (!c->why->len)
         pt2_result(c, y);
@@ -26,12 +26,12 @@ void pt2_map_copy(struct pt2_import *c)
 
 void pt2_map_zero(struct pt2_import *c)
 {
-    const struct pt2_value *to = pt2_tensor(c, "self");
+    const struct pt2_value *dst = pt2_tensor(c, "self");
     struct pt2_value y = pt2_host_new(c, PT2_F32, 0, NULL);
 
     y.host->data[0] = pt2_number(c, "value", 0);
     y = pt2_host_show(c, &y);
-    if (!c->why->len && pt2_value_expand(&y, to->ndim, to->dim))
+    if (!c->why->len && pt2_value_expand(&y, dst->ndim, dst->dim))
         pt2_result(c, y);
 }
 
@@ -77,9 +77,9 @@ static struct tensor *mask_of(struct pt2_import *c, const struct tensor *all,
 }
 
 /* Returns a tensor like `all` with the elements of `part`, which shows some of it, replaced
- * by `by`. */
+ * by `value`. */
 static struct tensor *with_part(struct pt2_import *c, struct tensor *all,
-                                const struct pt2_value *part, struct pt2_value by)
+                                const struct pt2_value *part, struct pt2_value value)
 {
     static const int order[] = {0, 1, 2, 3, 4, 5, 6, 7};
     struct strided_copy_attrs a = {.layer = pt2_layer(c),
@@ -96,13 +96,13 @@ static struct tensor *with_part(struct pt2_import *c, struct tensor *all,
         if (a.len[d] > 1 && a.stride[d] <= 0)
             pt2_refuse(c, "it writes repeated elements in place");
     }
-    if (!pt2_store(c, &by, order) || c->why->len)
+    if (!pt2_store(c, &value, order) || c->why->len)
         return all;
     memcpy(a.dim, all->dim, sizeof(a.dim));
     in[0] = mask_of(c, all, *part);
     if (!in[0])
         return all;
-    in[1] = node(c->b, &op_strided_copy_grad, a.layer, &a, &by.t, 1);
+    in[1] = node(c->b, &op_strided_copy_grad, a.layer, &a, &value.t, 1);
     in[2] = all;
     e = expr_start(pt2_layer(c), 3, in);
     return expr_end(c->b, &e, expr_select(&e, 0, 1, 2));

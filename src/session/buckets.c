@@ -77,17 +77,17 @@ static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
 
     for (int i = 0; i < f->ntrained; i++) {
         const struct segment *s = &f->segment[i];
-        int64_t at = from + s->offset;
-        struct tensor *t = grad_at(g, (size_t)at * sizeof(float));
+        int64_t pos = from + s->offset;
+        struct tensor *t = grad_at(g, (size_t)pos * sizeof(float));
         int64_t limit = l->n <= 1 && bytes > FIRST_BYTES ? FIRST_BYTES : bytes;
 
         if (!t)
             continue; /* no node uses the parameter */
         if (!b || b->len * 4 >= limit || b->ngrad == MAX_GRADS)
-            b = next_bucket(l, at, *grads);
+            b = next_bucket(l, pos, *grads);
         b->grad[b->ngrad++] = t;
         l->half[*grads] = is_used_in_half(g, s->tensor);
-        b->len = at + s->len - b->offset;
+        b->len = pos + s->len - b->offset;
         b->ready = last_use(g, t) > b->ready ? last_use(g, t) : b->ready;
         ++*grads;
     }
@@ -115,11 +115,11 @@ void buckets_release(struct buckets *l)
 /* Returns the floats from gradient i to the next one, or to the end of the bucket. */
 static int64_t span(const struct bucket *b, int i)
 {
-    int64_t at = (int64_t)(b->grad[i]->offset / sizeof(float)) - b->offset;
+    int64_t pos = (int64_t)(b->grad[i]->offset / sizeof(float)) - b->offset;
 
     if (i + 1 == b->ngrad)
-        return b->len - at;
-    return (int64_t)(b->grad[i + 1]->offset / sizeof(float)) - b->offset - at;
+        return b->len - pos;
+    return (int64_t)(b->grad[i + 1]->offset / sizeof(float)) - b->offset - pos;
 }
 
 int64_t bucket_travels(const struct bucket *b, bool half)
@@ -140,7 +140,7 @@ static struct bucket_attrs attrs_of(struct graph *g, const struct bucket *b,
                              .begin = o->begin,
                              .offset = b->offset};
     struct bucket_run *run;
-    int64_t at = 0;
+    int64_t pos = 0;
 
     if (!o->half || bucket_travels(b, true) == 4 * b->len)
         return a;
@@ -149,10 +149,10 @@ static struct bucket_attrs attrs_of(struct graph *g, const struct bucket *b,
         bool half = b->half[i];
 
         if (!a.nrun || run[a.nrun - 1].half != half)
-            run[a.nrun++] = (struct bucket_run){.offset = at, .half = half};
+            run[a.nrun++] = (struct bucket_run){.offset = pos, .half = half};
         run[a.nrun - 1].len += span(b, i);
         a.nhalf += half ? span(b, i) : 0;
-        at += span(b, i);
+        pos += span(b, i);
     }
     return a;
 }
@@ -188,10 +188,10 @@ static void add_nodes(struct builder *b, const struct bucket *k,
                       1);
 }
 
-static void put(struct graph *g, struct node *n, int at)
+static void put(struct graph *g, struct node *n, int pos)
 {
-    g->node[at] = n;
-    n->index = at;
+    g->node[pos] = n;
+    n->index = pos;
 }
 
 /* Bucket k owns the `each` nodes that start at old + k * each. All but its last node run
@@ -200,19 +200,19 @@ static void sort_nodes(struct graph *g, const struct buckets *l, int old, int ea
 {
     struct node **all = xmemdup(g->node, (size_t)g->nnode * sizeof(*all));
     bool joined = false;
-    int at = 0;
+    int pos = 0;
 
     for (int i = 0; i < old; i++) {
         for (int k = 0; k < l->n && !joined && all[i]->phase == PHASE_UPDATE; k++)
-            put(g, all[old + each * (k + 1) - 1], at++);
+            put(g, all[old + each * (k + 1) - 1], pos++);
         joined |= all[i]->phase == PHASE_UPDATE;
-        put(g, all[i], at++);
+        put(g, all[i], pos++);
         for (int k = 0; k < l->n; k++)
             for (int n = 0; n < each - 1 && l->item[k].ready == i; n++)
-                put(g, all[old + each * k + n], at++);
+                put(g, all[old + each * k + n], pos++);
     }
-    if (at != g->nnode)
-        BUG("%d nodes of %d are in order", at, g->nnode);
+    if (pos != g->nnode)
+        BUG("%d nodes of %d are in order", pos, g->nnode);
     free(all);
     graph_changed(g);
 }

@@ -97,14 +97,14 @@ void build_segments(struct build *t, const struct plan *p)
     t->use[p->groups.nuse] = t->nsegment;
 }
 
-/* Moves the start `at` of a share to a multiple of 64 bytes or to a whole tensor. */
-static int64_t shard_cut(const struct flat *f, int64_t at, bool whole)
+/* Moves the start `pos` of a share to a multiple of 64 bytes or to a whole tensor. */
+static int64_t shard_cut(const struct flat *f, int64_t pos, bool whole)
 {
     int i = 0;
 
     if (!whole)
-        return at / 16 * 16;
-    while (i < f->ntrained && f->segment[i].offset < at)
+        return pos / 16 * 16;
+    while (i < f->ntrained && f->segment[i].offset < pos)
         i++;
     return i < f->ntrained ? f->segment[i].offset : f->trained_len;
 }
@@ -116,12 +116,12 @@ static void shard_segments(struct shard *s, const struct build *t, int first, in
         struct update_segment u = t->segment[i];
         int64_t end = s->from + s->len;
         int64_t from = u.offset > s->from ? u.offset : s->from;
-        int64_t to = u.offset + u.len < end ? u.offset + u.len : end;
+        int64_t stop = u.offset + u.len < end ? u.offset + u.len : end;
 
-        if (from >= to)
+        if (from >= stop)
             continue;
         u.offset = from - s->from;
-        u.len = to - from;
+        u.len = stop - from;
         s->whole[s->nsegment] = i;
         s->segment[s->nsegment++] = u;
     }
@@ -159,11 +159,11 @@ static void build_one_optimizer(struct build *t, struct builder *b, const struct
     const struct optimizer_use *o = &p->groups.use[use];
     struct tensor *state[OPTIMIZER_STATES] = {NULL};
     const struct shard *own = &t->shard;
-    const int *at = own->begin ? own->use : t->use;
+    const int *ptr = own->begin ? own->use : t->use;
     int moments = optimizer_moments(o->optimizer, &o->h);
     struct update u = {
-        .segment = (own->begin ? own->segment : t->segment) + at[use],
-        .nsegment = at[use + 1] - at[use],
+        .segment = (own->begin ? own->segment : t->segment) + ptr[use],
+        .nsegment = ptr[use + 1] - ptr[use],
         .clip_value = (float)p->clip_value,
     };
 
@@ -207,13 +207,13 @@ static void build_ema(struct builder *b, struct tensor *control)
 static void build_mean_buffers(struct builder *b, const struct plan *p)
 {
     enum { PIECE = 25 << 18 };
-    int64_t to = b->g->flat->weights_len;
+    int64_t end = b->g->flat->weights_len;
 
-    for (int64_t at = b->g->flat->param_len; p->group && at < to; at += PIECE)
+    for (int64_t pos = b->g->flat->param_len; p->group && pos < end; pos += PIECE)
         all_reduce(b, p->group,
                    graph_state(b, "buffers", MEMORY_WEIGHTS, DTYPE_F32,
-                               (size_t)at * sizeof(float),
-                               to - at < PIECE ? to - at : PIECE));
+                               (size_t)pos * sizeof(float),
+                               end - pos < PIECE ? end - pos : PIECE));
 }
 
 bool build_shares_grads(const struct build *t, const struct plan *p)

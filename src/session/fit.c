@@ -96,11 +96,11 @@ static int64_t on_line(const struct bracket *b, size_t limit)
 {
     double slope =
         ((double)b->high_need - (double)b->low_need) / (double)(b->high - b->low);
-    double at = (double)b->low + ((double)limit - (double)b->low_need) / slope;
+    double pos = (double)b->low + ((double)limit - (double)b->low_need) / slope;
 
-    if (!(slope > 0) || at > (double)max_images)
+    if (!(slope > 0) || pos > (double)max_images)
         return max_images;
-    return at > 1 ? (int64_t)at : 1;
+    return pos > 1 ? (int64_t)pos : 1;
 }
 
 /* A search: whether these programs of this session fit into `limit` bytes. */
@@ -119,17 +119,17 @@ static struct trial try_size(const struct question *q, int64_t batch)
 static int64_t narrow(const struct question *q, struct bracket b)
 {
     for (int i = 0; i < TRIES && next_above(b.low) < b.high; i++) {
-        int64_t at = rounded(on_line(&b, q->limit));
+        int64_t pos = rounded(on_line(&b, q->limit));
         size_t need;
 
-        at = at < b.high ? at : rounded(b.high - 1);
-        at = at > b.low ? at : next_above(b.low);
-        need = try_size(q, at).need;
+        pos = pos < b.high ? pos : rounded(b.high - 1);
+        pos = pos > b.low ? pos : next_above(b.low);
+        need = try_size(q, pos).need;
         if (need <= q->limit) {
-            b.low = at;
+            b.low = pos;
             b.low_need = need;
         } else {
-            b.high = at;
+            b.high = pos;
             b.high_need = need;
         }
     }
@@ -161,19 +161,19 @@ static int64_t largest_above(const struct question *q, int64_t batch, size_t nee
     struct bracket b = {batch, 2 * batch, need, try_size(q, 2 * batch).need};
 
     for (int i = 0; i < TRIES && b.low < max; i++) {
-        int64_t at = rounded(on_line(&b, q->limit));
+        int64_t pos = rounded(on_line(&b, q->limit));
 
-        at = at > next_above(b.low) ? at : next_above(b.low);
-        at = at < max ? at : max;
-        need = try_size(q, at).need;
+        pos = pos > next_above(b.low) ? pos : next_above(b.low);
+        pos = pos < max ? pos : max;
+        need = try_size(q, pos).need;
         if (need > q->limit) {
-            b.high = at;
+            b.high = pos;
             b.high_need = need;
             return narrow(q, b);
         }
-        b.low = at;
+        b.low = pos;
         b.low_need = need;
-        b.high = next_above(at);
+        b.high = next_above(pos);
         b.high_need = try_size(q, b.high).need;
         if (b.high_need > q->limit)
             return b.low;
@@ -284,7 +284,7 @@ int64_t fit_batch(const struct session *s, const struct session_options *o)
     struct question q = {s, o->train, o->eval, false, 0};
     struct device_memory m;
     struct trial probe;
-    int64_t max, at;
+    int64_t max, pos;
 
     if (!memory_of(s, &m))
         usage("DATA.BATCH_SIZE auto: the device '%s' does not say how much memory a run "
@@ -294,21 +294,21 @@ int64_t fit_batch(const struct session *s, const struct session_options *o)
     leave_room(&q);
     probe = try_size(&q, PROBE);
     max = rounded(max_batch(&probe, o->images));
-    at = max < PROBE ? max : PROBE;
+    pos = max < PROBE ? max : PROBE;
     if (probe.need > q.limit)
-        at = largest_below(&q, PROBE, probe.need);
+        pos = largest_below(&q, PROBE, probe.need);
     else if (max > PROBE)
-        at = largest_above(&q, PROBE, probe.need, max);
-    at = at < max ? at : max;
-    if (!at)
+        pos = largest_above(&q, PROBE, probe.need, max);
+    pos = pos < max ? pos : max;
+    if (!pos)
         die("%s: out of memory: DATA.BATCH_SIZE auto: not even one image fits",
             s->backend->describe(s->device));
-    log_info("DATA.BATCH_SIZE auto: %lld images%s", (long long)at,
-             at < max ? ""
+    log_info("DATA.BATCH_SIZE auto: %lld images%s", (long long)pos,
+             pos < max ? ""
              : rounded(max_batch(&probe, 0)) > max
                  ? ", all that there are"
                  : ", as tensors have less than 2^31 elements");
-    return at;
+    return pos;
 }
 
 static void add_bytes(struct strbuf *text, const char *before, size_t bytes)

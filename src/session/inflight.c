@@ -143,7 +143,7 @@ static void sources_of(const struct lent_batch *b, const size_t size[BATCH_ARRAY
             BUG("a batch without array %d, of %zu bytes", i, size[i]);
 }
 
-static void copy_ahead(struct inflight *q, const struct inflight_place *to,
+static void copy_ahead(struct inflight *q, const struct inflight_place *dst,
                        const void *const from[BATCH_ARRAYS], const struct lent_batch *b)
 {
     struct inflight_slot *slot = &q->slot[q->batches++ % INFLIGHT_SLOTS];
@@ -153,7 +153,7 @@ static void copy_ahead(struct inflight *q, const struct inflight_place *to,
 
     for (int i = 0; i < BATCH_ARRAYS; i++) {
         array[i] = end;
-        end += aligned(to->size[i]);
+        end += aligned(dst->size[i]);
     }
     if (end - (char *)slot->memory > (ptrdiff_t)q->slot_size)
         BUG("a batch of %td bytes for slots of %zu", end - (char *)slot->memory,
@@ -165,13 +165,13 @@ static void copy_ahead(struct inflight *q, const struct inflight_place *to,
     a->wait(dev, LANE_COPY, slot->used);
     a->record(dev, LANE_COPY, slot->began);
     for (int i = 0; i < BATCH_ARRAYS; i++)
-        if (to->size[i])
-            a->copy_in(dev, LANE_COPY, array[i], from[i], to->size[i]);
+        if (dst->size[i])
+            a->copy_in(dev, LANE_COPY, array[i], from[i], dst->size[i]);
     a->record(dev, LANE_COPY, slot->filled);
     a->wait(dev, LANE_RUN, slot->filled);
     for (int i = 0; i < BATCH_ARRAYS; i++)
-        if (to->size[i])
-            a->copy(dev, LANE_RUN, to->to[i], array[i], to->size[i]);
+        if (dst->size[i])
+            a->copy(dev, LANE_RUN, dst->to[i], array[i], dst->size[i]);
     a->record(dev, LANE_RUN, slot->used);
     if (b->release)
         slot->lent = *b;
@@ -179,21 +179,21 @@ static void copy_ahead(struct inflight *q, const struct inflight_place *to,
         a->await(dev, slot->filled);
 }
 
-void inflight_input(struct inflight *q, const struct inflight_place *to,
+void inflight_input(struct inflight *q, const struct inflight_place *dst,
                     const struct lent_batch *b)
 {
     struct lent_batch lent = *b;
     const void *from[BATCH_ARRAYS];
     double began = clock_now();
 
-    sources_of(b, to->size, from);
+    sources_of(b, dst->size, from);
     if (q->async) {
-        copy_ahead(q, to, from, b);
+        copy_ahead(q, dst, from, b);
         return;
     }
     for (int i = 0; i < BATCH_ARRAYS; i++)
-        if (to->size[i])
-            q->backend->copy_in(q->device, to->to[i], from[i], to->size[i]);
+        if (dst->size[i])
+            q->backend->copy_in(q->device, dst->to[i], from[i], dst->size[i]);
     give_back(&lent, clock_now() - began);
 }
 
@@ -225,10 +225,10 @@ bool inflight_stop(struct inflight *q)
 
 void inflight_ran(struct inflight *q, const void *control, const void *metrics)
 {
-    int at = (int)(q->runs % INFLIGHT_RUNS);
-    struct snapshot *s = &q->snapshot[at];
+    int pos = (int)(q->runs % INFLIGHT_RUNS);
+    struct snapshot *s = &q->snapshot[pos];
 
-    q->told[at] = control != NULL;
+    q->told[pos] = control != NULL;
     if (control && q->async) {
         q->async->copy_out(q->device, LANE_RUN, &s->control, control, sizeof(s->control));
         q->async->copy_out(q->device, LANE_RUN, &s->metrics, metrics, sizeof(s->metrics));
@@ -239,7 +239,7 @@ void inflight_ran(struct inflight *q, const void *control, const void *metrics)
     if (q->async)
         q->async->record(q->device, LANE_RUN, finished(q, q->runs));
     else
-        q->ended[at] = clock_now();
+        q->ended[pos] = clock_now();
     q->runs++;
 }
 
@@ -271,20 +271,20 @@ static bool is_ready(const struct inflight *q, int64_t run)
     return q->async->done(q->device, finished(q, run));
 }
 
-bool inflight_next(struct inflight *q, struct snapshot *to)
+bool inflight_next(struct inflight *q, struct snapshot *dst)
 {
     if (q->runs - q->seen > INFLIGHT_RUNS)
         q->seen = q->runs - INFLIGHT_RUNS;
     while (q->seen < q->runs) {
-        int at = (int)(q->seen % INFLIGHT_RUNS);
+        int pos = (int)(q->seen % INFLIGHT_RUNS);
 
         if (!is_ready(q, q->seen))
             return false;
         add_time(q, q->seen++);
-        if (!q->told[at])
+        if (!q->told[pos])
             continue;
-        *to = q->snapshot[at];
-        to->seconds = q->seconds;
+        *dst = q->snapshot[pos];
+        dst->seconds = q->seconds;
         q->seconds = 0;
         return true;
     }

@@ -114,7 +114,7 @@ size_t inflight_bytes(const struct backend *b, size_t slot_size);
 void inflight_mark(struct inflight *q);
 
 void inflight_room(struct inflight *q);
-void inflight_input(struct inflight *q, const struct inflight_place *to,
+void inflight_input(struct inflight *q, const struct inflight_place *dst,
                     const struct lent_batch *b);
 /* `control` and `metrics` are on the device; NULL: this run leaves no snapshot. */
 void inflight_ran(struct inflight *q, const void *control, const void *metrics);
@@ -128,7 +128,7 @@ bool inflight_stop(struct inflight *q);
  * Gets the next complete snapshot, each once and in the order of the runs; returns false
  * if there is none yet. Unread snapshots: the last few are kept.
  */
-bool inflight_next(struct inflight *q, struct snapshot *to);
+bool inflight_next(struct inflight *q, struct snapshot *dst);
 void inflight_drain(struct inflight *q);
 
 #endif

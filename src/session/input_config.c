@@ -26,17 +26,17 @@ static const char *own_key(const struct config *cfg)
 /* Both keys mean the same: if only one is set, copies it to the other. */
 static void preset_channels(struct config *cfg)
 {
-    const char *key = own_key(cfg), *from, *to;
+    const char *key = own_key(cfg), *from, *dst;
     struct strbuf text = STRBUF_INIT, where = STRBUF_INIT;
 
     if (!key || !config_where(cfg, key) == !config_where(cfg, "MODEL.IN_CHANS"))
         return;
     from = config_where(cfg, key) ? key : "MODEL.IN_CHANS";
-    to = config_where(cfg, key) ? "MODEL.IN_CHANS" : key;
+    dst = config_where(cfg, key) ? "MODEL.IN_CHANS" : key;
     strbuf_addf(&text, "%lld", (long long)config_get(cfg, from)->i);
     strbuf_addf(&where, "%s %s", from, text.buf);
-    if (config_get(cfg, to)->i != config_get(cfg, from)->i)
-        config_preset(cfg, to, text.buf, where.buf);
+    if (config_get(cfg, dst)->i != config_get(cfg, from)->i)
+        config_preset(cfg, dst, text.buf, where.buf);
     strbuf_release(&text);
     strbuf_release(&where);
 }

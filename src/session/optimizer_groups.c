@@ -37,11 +37,11 @@ static bool is_common(const char *field)
 static bool reads_field(const struct optimizer *o, const char *field)
 {
     char key[64] = "TRAIN.OPTIMIZER.";
-    size_t at = strlen(key);
+    size_t pos = strlen(key);
 
-    for (; *field && at + 1 < sizeof(key); field++)
-        key[at++] = (char)toupper((unsigned char)*field);
-    key[at] = 0;
+    for (; *field && pos + 1 < sizeof(key); field++)
+        key[pos++] = (char)toupper((unsigned char)*field);
+    key[pos] = 0;
     return named_reads(&(struct named){.reads = o->reads}, key);
 }
 
@@ -99,16 +99,16 @@ void optimizer_groups_check(const struct config *cfg, struct problems *p)
 
 /* ---- from the configuration ---- */
 
-static void override(double *to, struct float_opt from)
+static void override(double *dst, struct float_opt from)
 {
     if (from.has)
-        *to = from.value;
+        *dst = from.value;
 }
 
-static void override_bool(bool *to, struct bool_opt from)
+static void override_bool(bool *dst, struct bool_opt from)
 {
     if (from.has)
-        *to = from.value;
+        *dst = from.value;
 }
 
 static struct hyperparameters hyperparameters_of(const struct config *cfg,

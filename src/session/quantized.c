@@ -98,20 +98,20 @@ int quantized_layers(const struct graph *g, const struct tensor *logits,
     bool first = true;
 
     for (int i = 0; i < g->nnode; i++) {
-        const struct node *at = g->node[i];
-        bool wanted = is_layer(at) && (c->first || !first) &&
-                      (c->last || at->out[0] != logits) && !keeps_float(c, at->layer);
+        const struct node *node = g->node[i];
+        bool wanted = is_layer(node) && (c->first || !first) &&
+                      (c->last || node->out[0] != logits) && !keeps_float(c, node->layer);
 
-        first &= !is_layer(at);
+        first &= !is_layer(node);
         if (!wanted)
             continue;
         GROW(l, n, cap);
         l[n] = (struct quantized_layer){
-            .node = at,
-            .bn = norm_after(g, at),
-            .input = at->in[CONV2D_X],
-            .scale_of = scale_of(l, n, at),
-            .is_unsigned = not_negative(at->in[CONV2D_X]),
+            .node = node,
+            .bn = norm_after(g, node),
+            .input = node->in[CONV2D_X],
+            .scale_of = scale_of(l, n, node),
+            .is_unsigned = not_negative(node->in[CONV2D_X]),
         };
         n++;
     }
@@ -219,7 +219,7 @@ void quantized_net(struct builder *b, const struct graph *from,
                         .bytes = xcalloc(n, sizeof(struct tensor *)),
                         .gone = xcalloc(n, sizeof(bool))};
     struct quantized_layer *list;
-    int layers = quantized_layers(from, logits, c, &list), at = 0;
+    int layers = quantized_layers(from, logits, c, &list), pos = 0;
 
     for (int i = 0; i < layers; i++)
         drop_weights(&r, &list[i]);
@@ -227,8 +227,8 @@ void quantized_net(struct builder *b, const struct graph *from,
     for (int i = 0; i < from->nnode; i++) {
         const struct node *node = from->node[i];
 
-        if (at < layers && list[at].node == node)
-            add_layer(&r, &list[at++]);
+        if (pos < layers && list[pos].node == node)
+            add_layer(&r, &list[pos++]);
         else if (!r.to[node->out[0]->id]) /* else a folded batch norm */
             copy_node(&r, node);
     }

@@ -121,13 +121,13 @@ void session_refresh(struct session *s)
 int session_moments(const struct session *s)
 {
     const struct optimizer_groups *g = &s->plan.groups;
-    const int *at = s->build[SESSION_TRAIN].use;
+    const int *ptr = s->build[SESSION_TRAIN].use;
     int largest = 0;
 
     for (int i = 0; i < g->nuse; i++) {
         int n = optimizer_moments(g->use[i].optimizer, &g->use[i].h);
 
-        if (n > largest && (!at || at[i + 1] > at[i]))
+        if (n > largest && (!ptr || ptr[i + 1] > ptr[i]))
             largest = n;
     }
     return largest;

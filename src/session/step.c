@@ -30,18 +30,18 @@ static void take_batch(struct session *s, enum session_program which,
     const struct build *b = &s->build[which];
     const struct program *p = s->program[which];
     struct lent_batch with = *batch;
-    struct inflight_place to = {0};
+    struct inflight_place dst = {0};
 
     for (int i = 0; i < BATCH_ARRAYS; i++) {
         const struct tensor *t = session_batch_array(b, (enum batch_array)i);
 
-        to.to[i] = t ? program_data(p, t) : NULL;
-        to.size[i] = t ? tensor_size(t) : 0;
+        dst.to[i] = t ? program_data(p, t) : NULL;
+        dst.size[i] = t ? tensor_size(t) : 0;
     }
     if (b->targets && !with.targets)
-        with.targets = unknown_targets(s, b->targets, to.size[BATCH_TARGETS]);
+        with.targets = unknown_targets(s, b->targets, dst.size[BATCH_TARGETS]);
     inflight_room(&s->inflight);
-    inflight_input(&s->inflight, &to, &with);
+    inflight_input(&s->inflight, &dst, &with);
 }
 
 static void run(struct session *s, enum session_program which)
@@ -169,9 +169,9 @@ bool session_step(struct session *s, const void *pixels, const void *labels)
     return session_step_lent(s, &(struct lent_batch){.pixels = pixels, .labels = labels});
 }
 
-bool session_next_snapshot(struct session *s, struct snapshot *to)
+bool session_next_snapshot(struct session *s, struct snapshot *dst)
 {
-    return inflight_next(&s->inflight, to);
+    return inflight_next(&s->inflight, dst);
 }
 
 bool session_voted_to_stop(struct session *s)

@@ -67,16 +67,16 @@ static struct paint paint(struct canvas *c, int id, float r, float g, float b,
 
 static void put(struct canvas *c, int x, int y, const struct paint *p)
 {
-    size_t at;
+    size_t pos;
 
     if (x < 0 || x >= c->p->w || y < 0 || y >= c->p->h)
         return;
-    at = (size_t)y * (size_t)c->p->w + (size_t)x;
-    c->id[at] = (uint8_t)p->id;
+    pos = (size_t)y * (size_t)c->p->w + (size_t)x;
+    c->id[pos] = (uint8_t)p->id;
     for (int k = 0; k < 3; k++)
-        c->rgb[3 * at + (size_t)k] = (uint8_t)(p->rgb[k] < 0     ? 0
-                                               : p->rgb[k] > 255 ? 255
-                                                                 : p->rgb[k]);
+        c->rgb[3 * pos + (size_t)k] = (uint8_t)(p->rgb[k] < 0     ? 0
+                                                : p->rgb[k] > 255 ? 255
+                                                                  : p->rgb[k]);
 }
 
 struct span {
@@ -90,9 +90,9 @@ static void fill_trapezoid(struct canvas *c, float y0, float y1, struct span top
     for (int y = (int)ceilf(y0 - 0.5f); (float)y + 0.5f < y1; y++) {
         float f = ((float)y + 0.5f - y0) / (y1 - y0);
         float from = top.from + (bottom.from - top.from) * f;
-        float to = top.to + (bottom.to - top.to) * f;
+        float end = top.to + (bottom.to - top.to) * f;
 
-        for (int x = (int)ceilf(from - 0.5f); (float)x + 0.5f < to; x++)
+        for (int x = (int)ceilf(from - 0.5f); (float)x + 0.5f < end; x++)
             put(c, x, y, p);
     }
 }

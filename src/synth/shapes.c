@@ -63,9 +63,9 @@ static bool in_ring(float x, float y)
 
 static bool in_cross(float x, float y)
 {
-    float least = fminf(fabsf(x), fabsf(y)), most = fmaxf(fabsf(x), fabsf(y));
+    float least = fminf(fabsf(x), fabsf(y)), max = fmaxf(fabsf(x), fabsf(y));
 
-    return least < 0.26f && most < 0.95f;
+    return least < 0.26f && max < 0.95f;
 }
 
 static bool in_stripes(float x, float y)
@@ -194,10 +194,9 @@ struct place {
     float x, y, radius, cos, sin;
 };
 
-static struct place dice_place(struct dice *d, float size, float least, float most)
+static struct place dice_place(struct dice *d, float size, float least, float max)
 {
-    float radius = dice_between(d, least, most) * size,
-          angle = dice_between(d, 0, 2 * pi);
+    float radius = dice_between(d, least, max) * size, angle = dice_between(d, 0, 2 * pi);
     float room = fmaxf(size / 2 - 0.8f * radius, 0);
 
     return (struct place){size / 2 + dice_between(d, -room, room),
@@ -206,19 +205,19 @@ static struct place dice_place(struct dice *d, float size, float least, float mo
 }
 
 /* Returns the share of the pixel that the shape covers, 0 to 1. */
-static float coverage(const struct shape *s, const struct place *at, int col, int row)
+static float coverage(const struct shape *s, const struct place *place, int col, int row)
 {
-    float dx = (float)col + 0.5f - at->x, dy = (float)row + 0.5f - at->y;
+    float dx = (float)col + 0.5f - place->x, dy = (float)row + 0.5f - place->y;
     int hits = 0;
 
-    if (hypotf(dx, dy) > at->radius * 1.5f + 1)
+    if (hypotf(dx, dy) > place->radius * 1.5f + 1)
         return 0;
     for (int i = 0; i < SAMPLES * SAMPLES; i++) {
         int sub_col = i % SAMPLES, sub_row = i / SAMPLES;
         float px = dx + ((float)sub_col + 0.5f) / SAMPLES - 0.5f;
         float py = dy + ((float)sub_row + 0.5f) / SAMPLES - 0.5f;
-        float x = (px * at->cos + py * at->sin) / at->radius;
-        float y = (py * at->cos - px * at->sin) / at->radius;
+        float x = (px * place->cos + py * place->sin) / place->radius;
+        float y = (py * place->cos - px * place->sin) / place->radius;
 
         hits += s->in(x, y);
     }
@@ -245,11 +244,11 @@ static void paint_gradient(struct canvas *c, struct dice *d, struct color from,
     }
 }
 
-static void paint_shape(struct canvas *c, const struct shape *s, const struct place *at,
-                        struct color ink, float opacity)
+static void paint_shape(struct canvas *c, const struct shape *s,
+                        const struct place *place, struct color ink, float opacity)
 {
     for (int i = 0; i < c->size * c->size; i++) {
-        float a = opacity * coverage(s, at, i % c->size, i / c->size);
+        float a = opacity * coverage(s, place, i % c->size, i / c->size);
 
         for (int k = 0; a > 0 && k < 3; k++)
             c->pixel[i].v[k] += a * (ink.v[k] - c->pixel[i].v[k]);
@@ -265,11 +264,11 @@ static void paint_blots(struct canvas *c, struct dice *d)
     int n = (int)philox_below(dice_throw(d).v[0], 4);
 
     while (n--) {
-        struct place at = dice_place(d, (float)c->size, 0.04f, 0.1f);
+        struct place place = dice_place(d, (float)c->size, 0.04f, 0.1f);
         uint32_t which = philox_below(dice_throw(d).v[0], 3);
         struct color ink = dice_color(d);
 
-        paint_shape(c, &blot[which], &at, ink, dice_between(d, 0.3f, 0.9f));
+        paint_shape(c, &blot[which], &place, ink, dice_between(d, 0.3f, 0.9f));
     }
 }
 
@@ -297,18 +296,18 @@ void synth_shapes_draw(const struct synth_image *p, uint8_t *rgb)
     struct dice d = {.p = p};
     struct canvas c = {p->size,
                        xmalloc((size_t)p->size * (size_t)p->size * sizeof(*c.pixel))};
-    struct color from = dice_color(&d), to = dice_color(&d), mean, ink;
-    struct place at;
+    struct color from = dice_color(&d), dst = dice_color(&d), mean, ink;
+    struct place place;
 
     for (int k = 0; k < 3; k++)
-        mean.v[k] = (from.v[k] + to.v[k]) / 2;
+        mean.v[k] = (from.v[k] + dst.v[k]) / 2;
     do
         ink = dice_color(&d);
     while (distance(ink, mean) < 0.5f);
-    paint_gradient(&c, &d, from, to);
+    paint_gradient(&c, &d, from, dst);
     paint_blots(&c, &d);
-    at = dice_place(&d, (float)p->size, 0.26f, 0.42f);
-    paint_shape(&c, &shape_table[p->shape], &at, ink, dice_between(&d, 0.8f, 1));
+    place = dice_place(&d, (float)p->size, 0.26f, 0.42f);
+    paint_shape(&c, &shape_table[p->shape], &place, ink, dice_between(&d, 0.8f, 1));
     develop(&c, &d, dice_between(&d, 0.02f, 0.12f), rgb);
     free(c.pixel);
 }

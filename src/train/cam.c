@@ -23,33 +23,33 @@ bool cam_map(const struct model_stage *s, const float *x, const float *dx, float
     int64_t places = (int64_t)s->height * s->width,
             skip = (int64_t)s->prefix * s->channels;
     double *weight = xcalloc((size_t)s->channels, sizeof(*weight));
-    double least = INFINITY, most = 0;
+    double least = INFINITY, max = 0;
 
     mean_gradients(dx + skip, places, s->channels, weight);
     for (int64_t i = 0; i < places; i++) {
-        const float *at = x + skip + i * s->channels;
+        const float *ptr = x + skip + i * s->channels;
         double sum = 0;
 
         for (int c = 0; c < s->channels; c++)
-            sum += weight[c] * (double)at[c];
+            sum += weight[c] * (double)ptr[c];
         map[i] = (float)fmax(sum, 0);
         least = fmin(least, (double)map[i]);
-        most = fmax(most, (double)map[i]);
+        max = fmax(max, (double)map[i]);
     }
     for (int64_t i = 0; i < places; i++)
-        map[i] = (float)(((double)map[i] - least) / (1e-7 + most - least));
+        map[i] = (float)(((double)map[i] - least) / (1e-7 + max - least));
     free(weight);
-    return most > 0;
+    return max > 0;
 }
 
 /* Splits a position in 0..1 into the two nearest of n cells and the weight of the second. */
 static double split(double u, int n, int *a, int *b)
 {
-    double at = fmin(fmax(u * n - 0.5, 0), n - 1);
+    double pos = fmin(fmax(u * n - 0.5, 0), n - 1);
 
-    *a = (int)at;
+    *a = (int)pos;
     *b = *a + 1 < n ? *a + 1 : *a;
-    return at - *a;
+    return pos - *a;
 }
 
 double cam_at(const struct model_stage *s, const float *map, double u, double v)

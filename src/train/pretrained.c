@@ -335,9 +335,9 @@ static void find_names(struct loading *l)
     int n = 0;
 
     for (int i = 0; i < f->nsegment; i++) { /* parameters are in reverse order */
-        int at = i < f->nparam ? f->nparam - 1 - i : i;
+        int pos = i < f->nparam ? f->nparam - 1 - i : i;
 
-        name[n] = own_name(l, f->segment[at].tensor);
+        name[n] = own_name(l, f->segment[pos].tensor);
         n += name[n] != NULL;
     }
     refuse = file_names_find(&l->names, &l->file, l->family->type, name, n);

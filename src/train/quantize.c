@@ -86,35 +86,35 @@ static void move_layer(const struct move *m, const struct quantized_layer *l)
 }
 
 /* Copies the tensors that both nets have. */
-static void move_same(const struct move *m, const struct flat *from)
+static void move_same(const struct move *m, const struct flat *src)
 {
-    for (int i = 0; i < from->nsegment; i++) {
-        const struct segment *s = &from->segment[i];
-        const struct segment *to = strmap_get(&m->segments, s->tensor->name);
+    for (int i = 0; i < src->nsegment; i++) {
+        const struct segment *s = &src->segment[i];
+        const struct segment *dst = strmap_get(&m->segments, s->tensor->name);
 
-        if (to && to->len == s->len)
-            memcpy(m->to + to->offset, m->from + s->offset,
+        if (dst && dst->len == s->len)
+            memcpy(m->to + dst->offset, m->from + s->offset,
                    (size_t)s->len * sizeof(float));
     }
 }
 
-void quantize_weights(struct session *to, const struct session *from,
+void quantize_weights(struct session *dst, const struct session *src,
                       const struct quantized_layer *list, int n, const double *input)
 {
-    const struct flat *f = session_flat(to);
-    float *old = xmalloc((size_t)session_flat(from)->weights_len * sizeof(*old));
+    const struct flat *f = session_flat(dst);
+    float *old = xmalloc((size_t)session_flat(src)->weights_len * sizeof(*old));
     struct move m = {.from = old, .to = xcalloc((size_t)f->weights_len, sizeof(*m.to))};
 
-    session_get(from, MEMORY_WEIGHTS, old);
+    session_get(src, MEMORY_WEIGHTS, old);
     for (int i = 0; i < f->nsegment; i++)
         strmap_put(&m.segments, f->segment[i].tensor->name, &f->segment[i]);
-    move_same(&m, session_flat(from));
+    move_same(&m, session_flat(src));
     for (int i = 0; i < n; i++) {
         move_layer(&m, &list[i]);
         *new_at(&m, list[i].scale_of, QLAYER_INPUT_SCALE_NAME) = (float)input[i];
     }
-    session_set(to, MEMORY_WEIGHTS, m.to);
-    session_refresh(to);
+    session_set(dst, MEMORY_WEIGHTS, m.to);
+    session_refresh(dst);
     strmap_release(&m.segments);
     free(m.to);
     free(old);

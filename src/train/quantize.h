@@ -9,9 +9,9 @@
 #include "io/weights_file.h"
 #include "session/session.h"
 
-/* Sets the weights of `to`, a session with QUANT.ENABLE, from those of `from`, the same
+/* Sets the weights of `dst`, a session with QUANT.ENABLE, from those of `src`, the same
  * session without it. input[i] is the scale of the input of layer list[i]. */
-void quantize_weights(struct session *to, const struct session *from,
+void quantize_weights(struct session *dst, const struct session *src,
                       const struct quantized_layer *list, int n, const double *input);
 
 /* Writes all weights of `s`, 8-bit parameters as I8. `classes` may be NULL. Returns -1

@@ -48,13 +48,13 @@ static void apply_row(const struct scheme_row *row, struct strbuf *text)
         if (!end)
             continue;
         strbuf_addf(&out, "%.*s", (int)(s - text->buf), text->buf);
-        for (const char *to = row->to; *to; to++)
-            if (*to == '#' && used < n) {
+        for (const char *dst = row->to; *dst; dst++)
+            if (*dst == '#' && used < n) {
                 strbuf_addf(&out, "%.*s", (int)strspn(number[used], "0123456789"),
                             number[used]);
                 used++;
             } else {
-                strbuf_addch(&out, *to);
+                strbuf_addch(&out, *dst);
             }
         strbuf_addstr(&out, end);
         strbuf_reset(text);

@@ -14,13 +14,13 @@
 static bool run_batches(struct trainer *t, struct norms *n)
 {
     struct loader *l = t->feed.train_loader;
-    int64_t most = loader_batches(l) - (t->session.plan.tail > 0);
+    int64_t max = loader_batches(l) - (t->session.plan.tail > 0);
     int64_t limit = t->cfg->train.swa.bn_batches;
 
-    most = limit && limit < most ? limit : most;
+    max = limit && limit < max ? limit : max;
     loader_start_epoch(l, (uint64_t)t->state.epoch, 0);
     t->loading = -1;
-    for (int64_t k = 0; k < most; k++) {
+    for (int64_t k = 0; k < max; k++) {
         const struct batch *b = trainer_asked_to_stop(t) ? NULL : loader_next(l);
         struct lent_batch lent;
 

@@ -31,15 +31,15 @@ static void parts_of_a_file(void **state)
 static void arrays(void **state)
 {
     const int64_t large[] = {0, (int64_t)1 << 40, (int64_t)1 << 40};
-    const int64_t negative[] = {0, -1}, good[] = {2, 0, 3}, most[] = {INT64_MAX, 2};
+    const int64_t negative[] = {0, -1}, good[] = {2, 0, 3}, largest[] = {INT64_MAX, 2};
     uint64_t v;
 
     (void)state;
     assert_true(checked_array(NULL, 0, 4, &v) && v == 4);
     assert_true(checked_array(good, 1, 4, &v) && v == 8);
     assert_true(checked_array(good, 3, 4, &v) && v == 0);
-    assert_true(checked_array(most, 2, 1, &v) && v == UINT64_MAX - 1);
-    assert_false(checked_array(most, 2, 2, &v));
+    assert_true(checked_array(largest, 2, 1, &v) && v == UINT64_MAX - 1);
+    assert_false(checked_array(largest, 2, 2, &v));
     assert_false(checked_array(negative, 2, 4, &v));
     assert_false(checked_array(large, 3, 1, &v)); /* strides would overflow */
 }

@@ -78,12 +78,12 @@ static void test_missing(void **state)
             struct dynlib lib = {
                 .names = row[i].names, .package = "nowhere1", .symbols = row[i].symbols};
             struct strbuf why = STRBUF_INIT;
-            struct math to;
+            struct math dst;
 
             if (again)
-                (void)dynlib_open(&lib, &to, &why);
+                (void)dynlib_open(&lib, &dst, &why);
             strbuf_release(&why);
-            assert_int_equal(dynlib_open(&lib, &to, &why), -1);
+            assert_int_equal(dynlib_open(&lib, &dst, &why), -1);
             assert_string_equal(why.buf, row[i].why);
             strbuf_release(&why);
         }

@@ -65,19 +65,19 @@ void cmdline_show(struct strbuf *s, const struct cmdline *line)
 static void compare_again(const char *want, const struct cmdline *first,
                           const struct cmd_spec *spec)
 {
-    char *at = xasprintf("@%s", support_file("again.args", first->words));
+    char *cursor = xasprintf("@%s", support_file("again.args", first->words));
     struct strbuf got = STRBUF_INIT;
     struct problems p = {0};
     struct cmdline line;
 
-    cmdline_parse_words(&line, spec, at, &p);
+    cmdline_parse_words(&line, spec, cursor, &p);
     cmdline_show(&got, &line);
     if (strcmp(got.buf, want) != 0)
         fail_msg("again, %s is '%s', want '%s'", first->words, got.buf, want);
     strbuf_release(&got);
     problems_release(&p);
     cmdline_release(&line);
-    free(at);
+    free(cursor);
     support_cleanup();
 }
 

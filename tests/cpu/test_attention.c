@@ -61,7 +61,7 @@ static void release(struct result *r)
 static void compare(const char *isa, const char *row, const struct case_value *want,
                     const struct case_value *got)
 {
-    double error = 0, norm = 0, most = 0, top = 0;
+    double error = 0, norm = 0, max = 0, top = 0;
 
     assert_int_equal(got->n, want->n);
     for (int64_t i = 0; i < want->n; i++) {
@@ -69,12 +69,12 @@ static void compare(const char *isa, const char *row, const struct case_value *w
 
         error += e * e;
         norm += (double)want->v[i] * (double)want->v[i];
-        most = !(fabs(e) <= most) ? fabs(e) : most;
+        max = !(fabs(e) <= max) ? fabs(e) : max;
         top = fmax(top, fabs((double)want->v[i]));
     }
-    if (!(error <= 4.0 / 512 / 512 * norm + 1e-12) || !(most <= 8.0 / 512 * top + 1e-6))
+    if (!(error <= 4.0 / 512 / 512 * norm + 1e-12) || !(max <= 8.0 / 512 * top + 1e-6))
         fail_msg("%s: %s: %s: NMSE %g, largest error %g of %g", isa, row, want->name,
-                 error / (norm + 1e-30), most, top);
+                 error / (norm + 1e-30), max, top);
 }
 
 static void compare_row(const struct op_case *row, const struct loops *loops, bool amx)

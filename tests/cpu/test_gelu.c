@@ -80,16 +80,16 @@ static void measure(const struct loops *l, const float *x, int n, struct errors 
 /* Every 97th fp32 number from 2^-20 to 13, of both signs. */
 static void check_values(const struct loops *l)
 {
-    const uint32_t from = 0x35800000, to = 0x41500000;
+    const uint32_t from = 0x35800000, end = 0x41500000;
     static float x[MOST];
     struct errors e = {0};
     int n = 0;
 
-    for (uint32_t u = from; u < to; u += 97) {
+    for (uint32_t u = from; u < end; u += 97) {
         uint32_t bits = u | (u / 97 % 2) << 31;
 
         memcpy(&x[n++], &bits, sizeof(bits));
-        if (n == MOST || u + 97 >= to) {
+        if (n == MOST || u + 97 >= end) {
             measure(l, x, n, &e);
             n = 0;
         }
@@ -123,7 +123,7 @@ static void check_halves(const struct loops *l)
 {
     enum { FROM = 0x3580, TO = 0x4150, N = 2 * (TO - FROM) };
     static uint16_t x[N], y[N], dx[N], ones[N];
-    double most = 0, slope = 0;
+    double max = 0, slope = 0;
 
     for (int i = 0; i < N; i++) {
         x[i] = (uint16_t)((FROM + i / 2) | i % 2 << 15);
@@ -138,13 +138,13 @@ static void check_halves(const struct loops *l)
 
         if (!(error <= 1e9) || !(off <= 1e9)) /* NaN */
             fail_msg("%s: bf16 gelu of %g", l->isa, v);
-        most = fmax(most, error);
+        max = fmax(max, error);
         if (fabs(v + 0.7518) > 0.02) /* at its zero, sums cancel */
             slope = fmax(slope, off);
     }
-    print_message("%s: largest error in bf16 %.3f units, of slopes %.3f\n", l->isa, most,
+    print_message("%s: largest error in bf16 %.3f units, of slopes %.3f\n", l->isa, max,
                   slope);
-    assert_true(most <= 0.51);
+    assert_true(max <= 0.51);
     assert_true(slope <= 0.53);
 }
 

@@ -101,15 +101,15 @@ static void tap(const struct onednn_conv *c, const struct sides *s, double *want
 
     for (int64_t o = 0; o < c->out; o++) {
         const int64_t w = (o * c->kernel[0] * c->kernel[1] + k) * in,
-                      at = x + o / out * in;
+                      pos = x + o / out * in;
 
         for (int64_t i = 0; i < in; i++)
             if (c->direction == ONEDNN_FORWARD)
-                want[y + o] += (double)s->x.f[at + i] * (double)s->w.f[w + i];
+                want[y + o] += (double)s->x.f[pos + i] * (double)s->w.f[w + i];
             else if (c->direction == ONEDNN_BACKWARD_DATA)
-                want[at + i] += (double)s->y.f[y + o] * (double)s->w.f[w + i];
+                want[pos + i] += (double)s->y.f[y + o] * (double)s->w.f[w + i];
             else
-                want[w + i] += (double)s->y.f[y + o] * (double)s->x.f[at + i];
+                want[w + i] += (double)s->y.f[y + o] * (double)s->x.f[pos + i];
     }
 }
 

@@ -10,7 +10,7 @@ enum { BANKS = 32, WARP = 32, LEAST = 2, MOST = 256 };
  * each. */
 static int bank_conflicts(int first, int n, int floats, int lanes, int pitch)
 {
-    int most = 0;
+    int max = 0;
 
     for (int bank = 0; bank < BANKS; bank++) {
         int here = 0;
@@ -18,24 +18,24 @@ static int bank_conflicts(int first, int n, int floats, int lanes, int pitch)
         for (int i = first; i < first + n; i++)
             for (int f = 0; f < floats; f++)
                 here += (i / lanes * pitch + i % lanes * floats + f) % BANKS == bank;
-        if (here > most)
-            most = here;
+        if (here > max)
+            max = here;
     }
-    return most;
+    return max;
 }
 
 static int worst(int classes, int pitch)
 {
     int floats = classes % 4 ? 1 : 4, lanes = classes > PIXEL_CLASSES ? 4 : 1;
-    int n = WARP / floats, most = 0;
+    int n = WARP / floats, max = 0;
 
     for (int first = 0; first < WARP; first += n) {
         int here = bank_conflicts(first, n, floats, lanes, pitch);
 
-        if (here > most)
-            most = here;
+        if (here > max)
+            max = here;
     }
-    return most;
+    return max;
 }
 
 static void test_pixels(void **state)

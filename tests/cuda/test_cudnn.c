@@ -173,7 +173,7 @@ struct plans {
     int n, kept, from_cache;
 };
 
-static void collect(struct plans *to, const char *folder, const struct plans *want)
+static void collect(struct plans *dst, const char *folder, const struct plans *want)
 {
     struct device *dev = ask_open();
     struct net n;
@@ -182,24 +182,24 @@ static void collect(struct plans *to, const char *folder, const struct plans *wa
     dev->options.cache = folder;
     net_build(&n, "resnet18", 64, 224, true, DTYPE_F16);
     p = ask_compile(n.graph, dev);
-    *to = (struct plans){0};
+    *dst = (struct plans){0};
     for (int i = 0; i < p->nregion; i++) {
         const struct cudnn_plan *plan = plan_of(p, i);
 
         if (!plan)
             continue;
-        to->plan[to->n++] = *plan;
-        to->kept += plan->desc != NULL;
-        to->from_cache += plan->from_cache;
+        dst->plan[dst->n++] = *plan;
+        dst->kept += plan->desc != NULL;
+        dst->from_cache += plan->from_cache;
     }
-    for (int i = 0; want && i < to->n; i++) {
-        assert_int_equal(to->plan[i].engine, want->plan[i].engine);
-        assert_int_equal(to->plan[i].workspace, want->plan[i].workspace);
-        assert_string_equal(to->plan[i].notes, want->plan[i].notes);
-        assert_int_equal(to->plan[i].nuid, want->plan[i].nuid);
+    for (int i = 0; want && i < dst->n; i++) {
+        assert_int_equal(dst->plan[i].engine, want->plan[i].engine);
+        assert_int_equal(dst->plan[i].workspace, want->plan[i].workspace);
+        assert_string_equal(dst->plan[i].notes, want->plan[i].notes);
+        assert_int_equal(dst->plan[i].nuid, want->plan[i].nuid);
     }
-    assert_int_equal(to->n, 59);
-    assert_true(to->kept == to->n || ask_driver());
+    assert_int_equal(dst->n, 59);
+    assert_true(dst->kept == dst->n || ask_driver());
     program_free(p);
     graph_free(n.graph);
     backend_cuda.close(dev);
@@ -251,10 +251,10 @@ static void test_cache(void **state)
     assert_true(third.from_cache < third.kept);
 
     for (int i = 0; i < n; i++) {
-        char *at = path_join(folder, name[i]);
+        char *full = path_join(folder, name[i]);
 
-        assert_int_equal(unlink(at), 0);
-        free(at);
+        assert_int_equal(unlink(full), 0);
+        free(full);
     }
     assert_int_equal(rmdir(folder), 0);
     for (int i = 0; i < 2; i++) {

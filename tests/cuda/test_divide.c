@@ -3,12 +3,12 @@
 
 #include "tests/test.h"
 
-static void check(unsigned by, unsigned i)
+static void check(unsigned divisor, unsigned i)
 {
-    unsigned got = divide(divider_of(by), i);
+    unsigned got = divide(divider_of(divisor), i);
 
-    if (got != i / by)
-        fail_msg("%u / %u is %u and not %u", i, by, got, i / by);
+    if (got != i / divisor)
+        fail_msg("%u / %u is %u and not %u", i, divisor, got, i / divisor);
 }
 
 /* Numbers around each multiple that a rounded factor could miss, up to the largest. */
@@ -21,15 +21,15 @@ static void test_edges(void **state)
 
     (void)state;
     for (unsigned k = 0; k < sizeof(few) / sizeof(*few); k++) {
-        unsigned by = few[k], most = LARGEST / by;
+        unsigned divisor = few[k], max = LARGEST / divisor;
 
-        check(by, 0);
-        check(by, LARGEST);
-        for (unsigned times = 1; times <= most && times < 3000; times++) {
-            check(by, times * by - 1);
-            check(by, times * by);
-            check(by, (most - times + 1) * by - 1);
-            check(by, (most - times + 1) * by);
+        check(divisor, 0);
+        check(divisor, LARGEST);
+        for (unsigned times = 1; times <= max && times < 3000; times++) {
+            check(divisor, times * divisor - 1);
+            check(divisor, times * divisor);
+            check(divisor, (max - times + 1) * divisor - 1);
+            check(divisor, (max - times + 1) * divisor);
         }
     }
 }
@@ -37,26 +37,27 @@ static void test_edges(void **state)
 static void test_small(void **state)
 {
     (void)state;
-    for (unsigned by = 1; by < 2000; by++)
+    for (unsigned divisor = 1; divisor < 2000; divisor++)
         for (unsigned i = 0; i < 2000; i++)
-            check(by, i);
+            check(divisor, i);
 }
 
 /* Threads of blocks up to the largest, whose items are beyond 2^32. */
 static void test_items(void **state)
 {
-    static const unsigned by[] = {1, 2, 3, 24, 96, 255, 256, 257, 1000, 65537, DIVIDE_MAX};
+    static const unsigned divisor[] = {1,   2,   3,    24,    96,        255,
+                                       256, 257, 1000, 65537, DIVIDE_MAX};
     static const unsigned block[] = {0, 1, 2, 255, 65536, 0x7ffffffe, 0x7fffffff};
 
     (void)state;
-    for (size_t d = 0; d < sizeof(by) / sizeof(*by); d++)
+    for (size_t d = 0; d < sizeof(divisor) / sizeof(*divisor); d++)
         for (size_t b = 0; b < sizeof(block) / sizeof(*block); b++)
             for (unsigned thread = 0; thread < DIVIDE_BLOCK; thread++) {
                 int64_t i = (int64_t)block[b] * DIVIDE_BLOCK + thread;
-                struct quotient q = divide_item(divider_of(by[d]), block[b], thread);
+                struct quotient q = divide_item(divider_of(divisor[d]), block[b], thread);
 
-                if (q.quotient != i / by[d] || q.rest != i % by[d])
-                    fail_msg("%lld / %u is %lld, rest %d", (long long)i, by[d],
+                if (q.quotient != i / divisor[d] || q.rest != i % divisor[d])
+                    fail_msg("%lld / %u is %lld, rest %d", (long long)i, divisor[d],
                              (long long)q.quotient, q.rest);
             }
 }

@@ -131,7 +131,7 @@ static void release(struct compiled *c)
 }
 
 /* Returns the position of the region that holds the last node of this op, or -1. */
-static int at(const struct compiled *c, const struct op *op)
+static int position(const struct compiled *c, const struct op *op)
 {
     int found = -1;
 
@@ -147,11 +147,12 @@ static void test_one_pass(void **state)
 
     (void)state;
     compile(&c, &(const struct setting){.half = true, .ema = true});
-    assert_int_equal(at(&c, sgd->op), at(&c, &op_ema));
-    assert_true(at(&c, &op_running_stats) < at(&c, &op_ema)); /* the EMA averages them */
-    assert_int_equal(at(&c, &op_control_prepare), at(&c, &op_grad_stats));
-    assert_true(at(&c, &op_control_prepare) < at(&c, &op_running_stats));
-    assert_int_equal(at(&c, &op_control_finish), c.p->nregion - 1);
+    assert_int_equal(position(&c, sgd->op), position(&c, &op_ema));
+    assert_true(position(&c, &op_running_stats) <
+                position(&c, &op_ema)); /* the EMA averages them */
+    assert_int_equal(position(&c, &op_control_prepare), position(&c, &op_grad_stats));
+    assert_true(position(&c, &op_control_prepare) < position(&c, &op_running_stats));
+    assert_int_equal(position(&c, &op_control_finish), c.p->nregion - 1);
     release(&c);
 }
 
@@ -161,7 +162,7 @@ static void test_without_ema(void **state)
 
     (void)state;
     compile(&c, &(const struct setting){.half = true});
-    assert_true(at(&c, sgd->op) < at(&c, &op_running_stats));
+    assert_true(position(&c, sgd->op) < position(&c, &op_running_stats));
     release(&c);
 }
 
@@ -173,8 +174,8 @@ static void test_reader_between(void **state)
 
     (void)state;
     compile(&c, &(const struct setting){.ema = true, .two_emas = true});
-    assert_true(at(&c, sgd->op) < at(&c, &op_ema));
-    assert_true(at(&c, &op_running_stats) < at(&c, sgd->op));
+    assert_true(position(&c, sgd->op) < position(&c, &op_ema));
+    assert_true(position(&c, &op_running_stats) < position(&c, sgd->op));
     release(&c);
 }
 
@@ -184,11 +185,12 @@ static void test_accumulation(void **state)
 
     (void)state;
     compile(&c, &(const struct setting){.ema = true, .accumulates = true});
-    assert_int_equal(at(&c, &op_grads_accumulate), at(&c, &op_grad_stats));
-    assert_int_equal(at(&c, &op_grads_accumulate), at(&c, &op_control_prepare));
-    assert_int_equal(at(&c, sgd->op), at(&c, &op_ema));
-    assert_true(at(&c, &op_stats_commit) < at(&c, &op_ema));
-    assert_true(at(&c, &op_running_stats) < at(&c, &op_stats_commit));
+    assert_int_equal(position(&c, &op_grads_accumulate), position(&c, &op_grad_stats));
+    assert_int_equal(position(&c, &op_grads_accumulate),
+                     position(&c, &op_control_prepare));
+    assert_int_equal(position(&c, sgd->op), position(&c, &op_ema));
+    assert_true(position(&c, &op_stats_commit) < position(&c, &op_ema));
+    assert_true(position(&c, &op_running_stats) < position(&c, &op_stats_commit));
     release(&c);
 }
 

@@ -26,21 +26,21 @@ void golden_copy_file(const char *from, const char *dir, const char *name)
     free(data);
 }
 
-static void copy_folder(const char *from, const char *dir, const char *below)
+static void copy_folder(const char *src, const char *dir, const char *below)
 {
     int n;
-    char **name = dir_list(from, &n);
+    char **name = dir_list(src, &n);
 
     for (int i = 0; i < n; i++) {
-        char *path = path_join(from, name[i]), *to = xasprintf("%s%s", below, name[i]);
-        char *inner = xasprintf("%s/", to);
+        char *path = path_join(src, name[i]), *dst = xasprintf("%s%s", below, name[i]);
+        char *inner = xasprintf("%s/", dst);
 
         if (file_is_dir(path))
             copy_folder(path, dir, inner);
         else
-            golden_copy_file(path, dir, to);
+            golden_copy_file(path, dir, dst);
         free(path);
-        free(to);
+        free(dst);
         free(inner);
     }
     dir_list_free(name, n);
@@ -144,13 +144,13 @@ void golden_expect_label_map(const struct dataset *d, int i)
     free(data);
 }
 
-void golden_write_at(const char *dir, const char *name, int64_t at, const char *text)
+void golden_write_at(const char *dir, const char *name, int64_t pos, const char *text)
 {
     char *path = path_join(dir, name);
     int fd = open(path, O_RDWR), n = (int)strlen(text);
 
     assert_true(fd >= 0);
-    assert_int_equal(pwrite(fd, text, (size_t)n, at), n);
+    assert_int_equal(pwrite(fd, text, (size_t)n, pos), n);
     close(fd);
     free(path);
 }

@@ -24,6 +24,6 @@ void golden_expect_gray(const struct dataset *d, int i); /* the file's red chann
 void golden_expect_label_map(const struct dataset *d, int i);
 
 /* Writes text at an offset of a file. */
-void golden_write_at(const char *dir, const char *name, int64_t at, const char *text);
+void golden_write_at(const char *dir, const char *name, int64_t pos, const char *text);
 
 #endif

@@ -291,17 +291,17 @@ static void check_mnist(const char *dir, const char *split, int n)
 
 static void compress_file(const char *dir, const char *name)
 {
-    char *path = path_join(dir, name), *to = xasprintf("%s.gz", path);
+    char *path = path_join(dir, name), *dst = xasprintf("%s.gz", path);
     size_t len;
     char *data = file_read(path, &len);
-    gzFile gz = gzopen(to, "wb");
+    gzFile gz = gzopen(dst, "wb");
 
     assert_int_equal(gzwrite(gz, data, (unsigned)len), len);
     (void)gzclose(gz);
     (void)unlink(path);
     free(data);
     free(path);
-    free(to);
+    free(dst);
 }
 
 static void mnist(void **state)

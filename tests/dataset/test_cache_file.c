@@ -130,15 +130,15 @@ static void damage_does_no_harm(void **state)
     run(dir, NULL, 0, want);
     path = file_in(cache);
     assert_int_equal(stat(path, &st), 0);
-    for (int64_t at = 0; at < 150000; at += at < 400 ? 13 : 4999) {
+    for (int64_t pos = 0; pos < 150000; pos += pos < 400 ? 13 : 4999) {
         int fd;
 
-        if (at >= 400) { /* a new file, in which all pixels are used */
+        if (pos >= 400) { /* a new file, in which all pixels are used */
             assert_int_equal(unlink(path), 0);
             run(dir, cache, BYTES, got);
         }
         fd = open(path, O_RDWR);
-        assert_int_equal(pwrite(fd, "damage\xff\xff", 8, at), 8);
+        assert_int_equal(pwrite(fd, "damage\xff\xff", 8, pos), 8);
         close(fd);
         run(dir, cache, BYTES, got);
         assert_memory_equal(got, want, sizeof(want));

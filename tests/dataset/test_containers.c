@@ -157,10 +157,10 @@ static void folders_in_a_tar_are_classes(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        char *from = xasprintf("%s/files/%d.png", GOLDEN, i), to[8];
+        char *from = xasprintf("%s/files/%d.png", GOLDEN, i), dst[8];
 
-        snprintf(to, sizeof(to), "%d.png", i);
-        golden_copy_file(from, dir, to);
+        snprintf(dst, sizeof(dst), "%d.png", i);
+        golden_copy_file(from, dir, dst);
         free(from);
     }
     assert_int_equal(system(line), 0);

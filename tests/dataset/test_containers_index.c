@@ -174,14 +174,17 @@ static void an_index_is_of_the_label_maps_too(void **state)
 
 extern const struct container container_decoded, container_recordio;
 
-/* Writes an index with a valid checksum and `at` as the only sample of dir/name. */
+/* Writes an index with a valid checksum and `sample` as the only sample of dir/name. */
 static void forge_index(const struct container *c, char *dir, const char *name,
-                        bool label_maps, struct sample at)
+                        bool label_maps, struct sample sample)
 {
     char *path = path_join(dir, name);
     struct keep_paths index;
-    struct samples s = {
-        .type = c, .label_maps = label_maps, .path = &path, .nfile = 1, .sample = &at};
+    struct samples s = {.type = c,
+                        .label_maps = label_maps,
+                        .path = &path,
+                        .nfile = 1,
+                        .sample = &sample};
 
     s.base.n = 1;
     make_old(dir, name, 100);

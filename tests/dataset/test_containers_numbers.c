@@ -264,15 +264,15 @@ static void tar_numbers(void **state)
 
 static void recordio_numbers(void **state)
 {
-    static const char *const at[] = {"18446744073709551615", "9223372036854775807",
-                                     "99999999999999999999999999"};
+    static const char *const cursor[] = {"18446744073709551615", "9223372036854775807",
+                                         "99999999999999999999999999"};
     uint32_t record[8] = {0xced7230a, (1u << 29) - 1}; /* its length */
 
     (void)state;
     expect("recordio", "train.rec", record, sizeof(record), 0,
            "sample 0: 536870911 bytes, more than the limit of 67108864");
-    for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
-        char *dir = make_temp_dir(), *index = xasprintf("0\t%s\n", at[i]);
+    for (size_t i = 0; i < sizeof(cursor) / sizeof(cursor[0]); i++) {
+        char *dir = make_temp_dir(), *index = xasprintf("0\t%s\n", cursor[i]);
         struct opened o = {"recordio", dir, false};
 
         make_file(dir, "train.rec", record, sizeof(record));

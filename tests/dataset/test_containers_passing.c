@@ -19,13 +19,13 @@
 
 static atomic_int reads, failing = -1; /* number of the read that fails, or -1 */
 
-ssize_t pread(int fd, void *to, size_t len, off_t at)
+ssize_t pread(int fd, void *dst, size_t len, off_t pos)
 {
     if (reads++ == failing) {
         errno = EIO;
         return -1;
     }
-    return syscall(SYS_pread64, fd, to, len, at);
+    return syscall(SYS_pread64, fd, dst, len, pos);
 }
 
 static const char *const storages[] = {"tfrecord", "recordio"};

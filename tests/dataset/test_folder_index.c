@@ -128,11 +128,11 @@ static void damage_is_seen(void **state)
     index = index_in(dir);
     path = below(dir, index);
     data = file_read(path, &len);
-    for (size_t at = 0; at < len; at += 7) {
-        data[at] ^= 1;
+    for (size_t pos = 0; pos < len; pos += 7) {
+        data[pos] ^= 1;
         make_file(dir, index, data, len);
         expect(dir, "1234"); /* rebuilt, and therefore intact */
-        data[at] ^= 1;
+        data[pos] ^= 1;
     }
     for (size_t n = 0; n < len; n += 11) {
         make_file(dir, index, data, n);

@@ -69,16 +69,16 @@ static void what_has_no_room_is_read(void **state)
     struct dataset *d = dataset_open("folder", &s);
     struct dataset_bytes a = {0};
     struct strbuf why = STRBUF_INIT;
-    int64_t most;
+    int64_t max;
 
     (void)state;
     assert_int_equal(dataset_read(d, 0, LIMIT, &a, &why), 0);
-    most = (int64_t)a.len + EXTRA;
-    d->hold = hold_new(d->n, most);
+    max = (int64_t)a.len + EXTRA;
+    d->hold = hold_new(d->n, max);
     for (int i = 0; i < 3; i++)
         assert_int_equal(read_all(d, LIMIT), 0);
     assert_int_equal(hold_count(d->hold), 1);
-    assert_in_range(hold_used(d->hold), a.len, most);
+    assert_in_range(hold_used(d->hold), a.len, max);
     remove_file(dir, "train/class0/00.jpg"); /* in memory */
     remove_file(dir, "train/class0/03.jpg");
     assert_int_equal(read_all(d, LIMIT), 1);

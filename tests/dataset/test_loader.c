@@ -135,7 +135,7 @@ static void the_last_batch_is_padded(void **state)
                                .prefetch = 3};
     struct loader *l = loader_open(d, &o);
     const struct batch *b;
-    int64_t at = 0;
+    int64_t pos = 0;
 
     (void)state;
     assert_int_equal(loader_batches(l), 5);
@@ -145,9 +145,9 @@ static void the_last_batch_is_padded(void **state)
         for (int i = 0; i < 8; i++) {
             const uint8_t *p = b->pixel + i * SIDE * SIDE * 3;
 
-            if (at < IMAGES) {
-                assert_int_equal(b->sample[i], at);
-                assert_int_equal(b->label[i], dataset_label(d, at++));
+            if (pos < IMAGES) {
+                assert_int_equal(b->sample[i], pos);
+                assert_int_equal(b->label[i], dataset_label(d, pos++));
                 continue;
             }
             assert_int_equal(b->sample[i], -1);
@@ -157,7 +157,7 @@ static void the_last_batch_is_padded(void **state)
         }
         loader_release_batch(l, b);
     }
-    assert_int_equal(at, IMAGES);
+    assert_int_equal(pos, IMAGES);
     assert_int_equal(loader_stats(l).samples, IMAGES);
     loader_close(l);
     dataset_close(d);

@@ -91,17 +91,18 @@ static void check_replaced(const struct dataset *d, const struct loader_options 
 
     while ((b = loader_next(l))) {
         for (int i = 0; i < b->size; i++) {
-            int64_t at = b->number * b->size + i, k = 0;
+            int64_t pos = b->number * b->size + i, k = 0;
 
-            if (at >= d->n) {
+            if (pos >= d->n) {
                 assert_int_equal(b->sample[i], -1);
                 continue;
             }
-            while (sampler_index(&order, (at + k) % d->n) < 2) /* positions of the damaged
+            while (sampler_index(&order, (pos + k) % d->n) <
+                   2) /* positions of the damaged
                                                              * samples */
                 k++;
             replaced += k > 0;
-            assert_int_equal(b->sample[i], sampler_index(&order, (at + k) % d->n));
+            assert_int_equal(b->sample[i], sampler_index(&order, (pos + k) % d->n));
             assert_int_equal(b->label[i], dataset_label(d, b->sample[i]));
         }
         loader_release_batch(l, b);

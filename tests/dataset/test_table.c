@@ -182,8 +182,8 @@ static void rows_are_whole(void **state)
     struct strbuf why = STRBUF_INIT;
 
     (void)state;
-    for (const struct storage *const *at = storage_table; *at; at++) {
-        const struct storage *row = *at;
+    for (const struct storage *const *storage = storage_table; *storage; storage++) {
+        const struct storage *row = *storage;
 
         assert_true(row->help && *row->help);
         assert_non_null(row->open);
@@ -199,8 +199,8 @@ static void rows_are_whole(void **state)
     assert_int_equal(why.len, 0);
     assert_null(storage_find("imagenet2"));
     assert_false(names_known(&storage_names, "citiscapes", &why));
-    for (const struct storage *const *at = storage_table; *at; at++)
-        assert_non_null(strstr(why.buf, (*at)->name));
+    for (const struct storage *const *storage = storage_table; *storage; storage++)
+        assert_non_null(strstr(why.buf, (*storage)->name));
     assert_non_null(strstr(why.buf, "imagenet22K"));
     assert_non_null(strstr(why.buf, "not 'citiscapes' (did you mean cityscapes?)"));
     strbuf_release(&why);
@@ -210,8 +210,8 @@ static void rows_are_whole(void **state)
 static void files_are_of_one_storage(void **state)
 {
     (void)state;
-    for (const struct storage *const *at = storage_table; *at; at++) {
-        const struct storage *row = *at;
+    for (const struct storage *const *storage = storage_table; *storage; storage++) {
+        const struct storage *row = *storage;
         char *dir = make_temp_dir();
         struct dataset_source s = source_of(dir, false);
         struct strbuf why = STRBUF_INIT, guess = STRBUF_INIT;

@@ -130,21 +130,21 @@ static void patch(const char *dir, const char *magic, int nth, int skip, int val
 {
     char *path = path_join(dir, "train.zip");
     size_t len;
-    char *data = file_read(path, &len), *at = data;
+    char *data = file_read(path, &len), *cursor = data;
 
-    while (memcmp(at, magic, 4) != 0 || nth-- > 0)
-        at++;
-    at[skip] = (char)value;
+    while (memcmp(cursor, magic, 4) != 0 || nth-- > 0)
+        cursor++;
+    cursor[skip] = (char)value;
     make_file(dir, "train.zip", data, len);
     free(path);
     free(data);
 }
 
 /* Replaces a byte of the first member's name, "n001/0.png", in both of its headers. */
-static void patch_name(const char *dir, int at, char byte)
+static void patch_name(const char *dir, int pos, char byte)
 {
-    patch(dir, "PK\1\2", 0, 46 + at, byte);
-    patch(dir, "PK\3\4", 0, 30 + at, byte);
+    patch(dir, "PK\1\2", 0, 46 + pos, byte);
+    patch(dir, "PK\3\4", 0, 30 + pos, byte);
 }
 
 /* Names from Windows (code page 437, backslashes), by tools that claim MS-DOS or Unix; a
@@ -311,8 +311,8 @@ static void a_cut_archive_is_told(void **state)
 /* Sets bit 11 of a member's flags; otherwise others decode names with a DOS code page. */
 static void a_packed_zip_says_that_names_are_utf8(void **state)
 {
-    char *from = make_temp_dir(), *to = make_temp_dir(),
-         *path = path_join(to, "train.zip");
+    char *from = make_temp_dir(), *dst = make_temp_dir(),
+         *path = path_join(dst, "train.zip");
     struct dataset_source s = pack_source(from, false);
     struct dataset *d;
     size_t len;
@@ -321,7 +321,7 @@ static void a_packed_zip_says_that_names_are_utf8(void **state)
     (void)state;
     make_image(from, "train/\xc3\xa9/1.jpg", 30, 26, 1);
     d = dataset_open("folder", &s);
-    pack_to("zip", d, to, 0, NULL);
+    pack_to("zip", d, dst, 0, NULL);
     dataset_close(d);
     data = file_read(path, &len);
     assert_true(data && len > 8);
@@ -330,7 +330,7 @@ static void a_packed_zip_says_that_names_are_utf8(void **state)
     free(data);
     free(path);
     remove_temp_dir(from);
-    remove_temp_dir(to);
+    remove_temp_dir(dst);
 }
 
 int main(void)

@@ -82,12 +82,12 @@ static void make_ready(unsigned t)
 
 /* ---- errors ---- */
 
-static const char *where(char *to, size_t size, unsigned t)
+static const char *where(char *dst, size_t size, unsigned t)
 {
     unsigned x = t % blockDim.x, y = t / blockDim.x % blockDim.y;
 
-    (void)snprintf(to, size, "thread (%u,%u,%u)", x, y, t / blockDim.x / blockDim.y);
-    return to;
+    (void)snprintf(dst, size, "thread (%u,%u,%u)", x, y, t / blockDim.x / blockDim.y);
+    return dst;
 }
 
 __attribute__((format(printf, 1, 2), noreturn)) static void wrong(const char *fmt, ...)
@@ -265,15 +265,15 @@ static unsigned warp_exists(unsigned w)
 /* Returns the lane that lane `self` reads in a shuffle, by CUDA's rules, or `self`. */
 static int source(const struct thread *t, int self)
 {
-    int base = self & ~(t->width - 1), at = self - base;
+    int base = self & ~(t->width - 1), pos = self - base;
 
     switch (t->op) {
     case EMULATOR_SHUFFLE:
         return base + (t->lane & (t->width - 1));
     case EMULATOR_UP:
-        return at - t->lane >= 0 ? self - t->lane : self;
+        return pos - t->lane >= 0 ? self - t->lane : self;
     case EMULATOR_DOWN:
-        return at + t->lane < t->width ? self + t->lane : self;
+        return pos + t->lane < t->width ? self + t->lane : self;
     case EMULATOR_XOR:
         return (self ^ t->lane) < base + t->width ? self ^ t->lane : self;
     default:

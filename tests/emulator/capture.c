@@ -15,19 +15,19 @@ static struct capture *active;
 static unsigned long long next_id;
 static _Thread_local enum cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 
-void nodes_add(struct nodes *to, int node)
+void nodes_add(struct nodes *dst, int node)
 {
-    for (int i = 0; i < to->n; i++)
-        if (to->index[i] == node)
+    for (int i = 0; i < dst->n; i++)
+        if (dst->index[i] == node)
             return;
-    GROW(to->index, to->n, to->cap);
-    to->index[to->n++] = node;
+    GROW(dst->index, dst->n, dst->cap);
+    dst->index[dst->n++] = node;
 }
 
-void nodes_merge(struct nodes *to, const struct nodes *from)
+void nodes_merge(struct nodes *dst, const struct nodes *src)
 {
-    for (int i = 0; i < from->n; i++)
-        nodes_add(to, from->index[i]);
+    for (int i = 0; i < src->n; i++)
+        nodes_add(dst, src->index[i]);
 }
 
 void nodes_release(struct nodes *n)
@@ -147,7 +147,7 @@ static cudaError_t capture_result(const struct capture *c, cudaStream_t s)
 
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
 {
-    struct capture *c, **at = &active;
+    struct capture *c, **ptr = &active;
     cudaError_t e;
 
     emulator_lock();
@@ -162,9 +162,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
         *graph = c->graph;
         c->graph = NULL;
     }
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
+    while (*ptr != c)
+        ptr = &(*ptr)->next;
+    *ptr = c->next;
     c->ended = true;
     for (cudaStream_t i = stream_list; i; i = i->next)
         if (i->capture == c)

@@ -85,10 +85,10 @@ static cudaError_t copy(struct copy *c, cudaStream_t s, bool wait)
     return e;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size,
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size,
                             enum cudaMemcpyKind kind, cudaStream_t s)
 {
-    struct copy c = {.to = to, .from = from, .size = size, .kind = kind};
+    struct copy c = {.to = dst, .from = src, .size = size, .kind = kind};
 
     emulator_lock();
     if (!stream_valid(s))
@@ -96,9 +96,9 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t size,
     return emulator_return(copy(&c, s, false));
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t size, enum cudaMemcpyKind kind)
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind)
 {
-    struct copy c = {.to = to, .from = from, .size = size, .kind = kind};
+    struct copy c = {.to = dst, .from = src, .size = size, .kind = kind};
     cudaError_t e;
 
     emulator_lock();
@@ -120,28 +120,28 @@ static void run_fill(void *arg)
     memset(f->to, f->value, f->size);
 }
 
-cudaError_t cudaMemsetAsync(void *to, int value, size_t size, cudaStream_t s)
+cudaError_t cudaMemsetAsync(void *dst, int value, size_t size, cudaStream_t s)
 {
-    struct fill f = {to, value, size};
+    struct fill f = {dst, value, size};
 
     emulator_lock();
     if (!stream_valid(s))
         return emulator_return(cudaErrorInvalidResourceHandle);
     if (!size)
         return emulator_return(cudaSuccess);
-    if (memory_device(to) < size)
+    if (memory_device(dst) < size)
         return emulator_return(cudaErrorInvalidValue);
     return emulator_return(
         stream_submit(s, operation_new("fill", run_fill, &f, sizeof(f))));
 }
 
-cudaError_t cudaMemset(void *to, int value, size_t size)
+cudaError_t cudaMemset(void *dst, int value, size_t size)
 {
     cudaError_t e;
 
     emulator_lock();
     e = capture_forbids();
     if (e == cudaSuccess)
-        e = cudaMemsetAsync(to, value, size, NULL);
+        e = cudaMemsetAsync(dst, value, size, NULL);
     return emulator_return(e);
 }

@@ -21,23 +21,23 @@ int device_current(void)
 /* Returns the device with the program's number `index`, or -1. */
 static int visible_device(int index)
 {
-    const char *gpus = getenv("EMULATOR_GPUS"), *at = getenv("CUDA_VISIBLE_DEVICES");
+    const char *gpus = getenv("EMULATOR_GPUS"), *cursor = getenv("CUDA_VISIBLE_DEVICES");
     int all = gpus && *gpus ? (int)strtol(gpus, NULL, 10) : 1, n = 0;
 
     if (all < 1 || all > DEVICES_MAX)
         emulator_abort("EMULATOR_GPUS=%s: 1 to %d", gpus, DEVICES_MAX);
-    if (!at)
+    if (!cursor)
         return index < 0 ? all : index < all ? index : -1;
-    for (;; at++, n++) {
+    for (;; cursor++, n++) {
         char *end;
-        long which = strtol(at, &end, 10);
+        long which = strtol(cursor, &end, 10);
 
-        if (end == at || which < 0 || which >= all)
+        if (end == cursor || which < 0 || which >= all)
             return index < 0 ? n : -1;
         if (n == index)
             return (int)which;
-        at = end;
-        if (*at != ',')
+        cursor = end;
+        if (*cursor != ',')
             return index < 0 ? n + 1 : -1;
     }
 }
@@ -172,12 +172,12 @@ cudaError_t cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr a, int index)
     emulator_abort("the emulated device has no attribute %d", (int)a);
 }
 
-cudaError_t cudaDeviceGetPCIBusId(char *to, int size, int index)
+cudaError_t cudaDeviceGetPCIBusId(char *dst, int size, int index)
 {
     emulator_lock();
     if (!is_device(index) || size < 13)
         return emulator_return(cudaErrorInvalidValue);
-    (void)snprintf(to, (size_t)size, "0000:%02x:00.0", 1 + visible_device(index));
+    (void)snprintf(dst, (size_t)size, "0000:%02x:00.0", 1 + visible_device(index));
     return emulator_return(cudaSuccess);
 }
 

@@ -82,22 +82,22 @@ static void begin(void)
 
 SWITCHES static void enter(struct fiber *f)
 {
-    ucontext_t to;
+    ucontext_t dst;
 
     f->begun = true;
-    if (getcontext(&to))
+    if (getcontext(&dst))
         BUG("no context");
-    to.uc_stack.ss_sp = f->stack;
-    to.uc_stack.ss_size = STACK;
-    to.uc_link = NULL;
-    makecontext(&to, begin, 0);
-    (void)swapcontext(&host_context, &to);
+    dst.uc_stack.ss_sp = f->stack;
+    dst.uc_stack.ss_size = STACK;
+    dst.uc_link = NULL;
+    makecontext(&dst, begin, 0);
+    (void)swapcontext(&host_context, &dst);
     BUG("a fiber left the wrong way");
 }
 
-SWITCHES __attribute__((noreturn)) static void jump(void **to)
+SWITCHES __attribute__((noreturn)) static void jump(void **dst)
 {
-    __builtin_longjmp(to, 1);
+    __builtin_longjmp(dst, 1);
 }
 
 /* Stops the running fiber `f`; returns when it is resumed. */
@@ -134,12 +134,12 @@ SWITCHES void fiber_stop(void)
     stop(f, host);
 }
 
-SWITCHES void fiber_switch(struct fiber *to)
+SWITCHES void fiber_switch(struct fiber *dst)
 {
     struct fiber *f = running;
 
-    running = to;
+    running = dst;
     from_host = false;
-    __sanitizer_start_switch_fiber(&f->fake, to->stack, STACK);
-    stop(f, to->here);
+    __sanitizer_start_switch_fiber(&f->fake, dst->stack, STACK);
+    stop(f, dst->here);
 }

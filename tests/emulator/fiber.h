@@ -15,6 +15,6 @@ void fiber_stop(void);
 
 /* Stops the running fiber and resumes a stopped one in its place; returns when it is
  * resumed. */
-void fiber_switch(struct fiber *to);
+void fiber_switch(struct fiber *dst);
 
 #endif

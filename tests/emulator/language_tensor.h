@@ -48,18 +48,18 @@ static inline void emulator_load_all(const uint64_t *all)
         }
 }
 
-static inline void ldmatrix_rows(uint32_t (&to)[4], const void *row,
+static inline void ldmatrix_rows(uint32_t (&dst)[4], const void *row,
                                  int line = __builtin_LINE())
 {
-    emulator_ldmatrix job = {{emulator_load_all}, to, row, false, line};
+    emulator_ldmatrix job = {{emulator_load_all}, dst, row, false, line};
 
     emulator_meet(&job.together, line);
 }
 
-static inline void ldmatrix_columns(uint32_t (&to)[4], const void *row,
+static inline void ldmatrix_columns(uint32_t (&dst)[4], const void *row,
                                     int line = __builtin_LINE())
 {
-    emulator_ldmatrix job = {{emulator_load_all}, to, row, true, line};
+    emulator_ldmatrix job = {{emulator_load_all}, dst, row, true, line};
 
     emulator_meet(&job.together, line);
 }

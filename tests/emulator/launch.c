@@ -27,20 +27,20 @@ static struct allowance *find_allowance(const void *function)
 cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute a,
                                  int value)
 {
-    struct allowance *at;
+    struct allowance *item;
 
     emulator_lock();
     if (a != cudaFuncAttributeMaxDynamicSharedMemorySize)
         return emulator_return(cudaSuccess);
     if (value < 0 || value > SHARED_MAX)
         return emulator_return(cudaErrorInvalidValue);
-    at = find_allowance(function);
-    if (!at) {
+    item = find_allowance(function);
+    if (!item) {
         GROW(allowance, nallowance, allowance_cap);
-        at = &allowance[nallowance++];
-        at->function = function;
+        item = &allowance[nallowance++];
+        item->function = function;
     }
-    at->shared = (size_t)value;
+    item->shared = (size_t)value;
     return emulator_return(cudaSuccess);
 }
 

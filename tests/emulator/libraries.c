@@ -10,23 +10,23 @@
 #include "tests/emulator/internal.h"
 
 /* Finds the folder of the libraries relative to the program's; "" if there is none. */
-static void find_folder(char *to, size_t size)
+static void find_folder(char *dst, size_t size)
 {
     char dir[1024];
     ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
 
-    to[0] = 0;
+    dst[0] = 0;
     for (dir[n < 0 ? 0 : n] = 0; strrchr(dir, '/');) {
         *strrchr(dir, '/') = 0;
         for (int i = 0; i < 2; i++) {
-            (void)snprintf(to, size, "%s%s/libcudnn.so.9", dir, i ? "/emulated" : "");
-            if (!access(to, R_OK)) {
-                *strrchr(to, '/') = 0;
+            (void)snprintf(dst, size, "%s%s/libcudnn.so.9", dir, i ? "/emulated" : "");
+            if (!access(dst, R_OK)) {
+                *strrchr(dst, '/') = 0;
                 return;
             }
         }
     }
-    to[0] = 0;
+    dst[0] = 0;
 }
 
 void libraries_choose(void)

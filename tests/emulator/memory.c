@@ -54,9 +54,10 @@ static struct block *find(const struct blocks *b, const void *p)
 
 static size_t left(const struct blocks *b, const void *p)
 {
-    const struct block *at = find(b, p);
+    const struct block *block = find(b, p);
 
-    return at && !at->freed ? at->size - (size_t)((const char *)p - at->at) : 0;
+    return block && !block->freed ? block->size - (size_t)((const char *)p - block->at)
+                                  : 0;
 }
 
 size_t memory_device(const void *p)
@@ -71,16 +72,16 @@ size_t memory_pinned(const void *p)
 
 bool memory_freed(const void *p)
 {
-    const struct block *at = find(&device, p);
+    const struct block *block = find(&device, p);
 
-    return at && at->freed;
+    return block && block->freed;
 }
 
 int memory_device_of(const void *p)
 {
-    const struct block *at = find(&device, p);
+    const struct block *block = find(&device, p);
 
-    return at ? at->device : -1;
+    return block ? block->device : -1;
 }
 
 static struct block *insert(struct blocks *b, struct block new)
@@ -94,11 +95,11 @@ static struct block *insert(struct blocks *b, struct block new)
     return &b->item[i];
 }
 
-static void erase(struct blocks *b, struct block *at)
+static void erase(struct blocks *b, struct block *block)
 {
-    int i = (int)(at - b->item);
+    int i = (int)(block - b->item);
 
-    memmove(at, at + 1, (size_t)(--b->n - i) * sizeof(*at));
+    memmove(block, block + 1, (size_t)(--b->n - i) * sizeof(*block));
 }
 
 void emulator_expect_memory(const void *p, size_t size, const char *what)
@@ -352,14 +353,14 @@ cudaError_t cudaHostUnregister(void *p)
 }
 
 /* Pinned memory has the same address on host and device. */
-cudaError_t cudaHostGetDevicePointer(void **to, void *p, unsigned flags)
+cudaError_t cudaHostGetDevicePointer(void **dst, void *p, unsigned flags)
 {
     cudaError_t e;
 
     (void)flags;
     emulator_lock();
     e = memory_pinned(p) ? cudaSuccess : cudaErrorInvalidValue;
-    *to = p;
+    *dst = p;
     return emulator_return(e);
 }
 

@@ -199,11 +199,11 @@ unsigned char *emulator_shared(void)
 __attribute__((no_sanitize("address"))) static void fill(const struct ranges *r)
 {
     for (int i = 0; i < r->n; i++) {
-        volatile uint32_t *at = (void *)r->item[i].at;
-        size_t words = r->item[i].size / sizeof(*at);
+        volatile uint32_t *word = (void *)r->item[i].at;
+        size_t words = r->item[i].size / sizeof(*word);
 
         for (size_t k = 0; k < words; k++)
-            at[k] = ~0u;
+            word[k] = ~0u;
     }
 }
 

@@ -63,13 +63,13 @@ static bool is_legacy(cudaStream_t s)
 
 bool stream_valid(cudaStream_t s)
 {
-    cudaStream_t at = stream_list;
+    cudaStream_t item = stream_list;
 
     if (is_legacy(s))
         return true;
-    while (at && at != s)
-        at = at->next;
-    return at != NULL;
+    while (item && item != s)
+        item = item->next;
+    return item != NULL;
 }
 
 int stream_device(cudaStream_t s)
@@ -176,18 +176,18 @@ cudaError_t cudaStreamCreate(cudaStream_t *s)
 
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
-    cudaStream_t *at = &stream_list;
+    cudaStream_t *ptr = &stream_list;
 
     emulator_lock();
-    while (*at && *at != s)
-        at = &(*at)->next;
-    if (!*at)
+    while (*ptr && *ptr != s)
+        ptr = &(*ptr)->next;
+    if (!*ptr)
         return emulator_return(cudaErrorInvalidResourceHandle);
     if (s->capture)
         return emulator_return(
             capture_break(s->capture, cudaErrorStreamCaptureUnsupported));
     stream_drain(s);
-    *at = s->next;
+    *ptr = s->next;
     free(s);
     return emulator_return(cudaSuccess);
 }

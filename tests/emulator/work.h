@@ -90,8 +90,8 @@ void capture_drop(struct capture *c);            /* accepts NULL */
 void stream_leave(cudaStream_t s);               /* leaves its capture */
 cudaError_t capture_add(cudaStream_t s, struct operation *o);
 
-void nodes_add(struct nodes *to, int node);
-void nodes_merge(struct nodes *to, const struct nodes *from);
+void nodes_add(struct nodes *dst, int node);
+void nodes_merge(struct nodes *dst, const struct nodes *src);
 void nodes_release(struct nodes *n);
 
 /* ---- graph.c ---- */

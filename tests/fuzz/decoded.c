@@ -27,13 +27,13 @@ static void make_right(uint8_t *file, size_t size)
     if (h.rows > size || h.n > (size - h.rows) / sizeof(struct decoded_row))
         return;
     for (uint64_t i = 0; i < h.n; i++) {
-        uint8_t *at = file + h.rows + i * sizeof(struct decoded_row);
+        uint8_t *ptr = file + h.rows + i * sizeof(struct decoded_row);
         struct decoded_row row;
 
-        memcpy(&row, at, sizeof(row));
+        memcpy(&row, ptr, sizeof(row));
         part_right(file, size, &row.image);
         part_right(file, size, &row.label_map);
-        memcpy(at, &row, sizeof(row));
+        memcpy(ptr, &row, sizeof(row));
     }
     h.sum = XXH3_64bits(file + h.rows, h.n * sizeof(struct decoded_row));
     memcpy(file, &h, sizeof(h));

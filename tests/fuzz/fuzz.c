@@ -62,14 +62,14 @@ char *fuzz_train(const char *ending, const void *data, size_t size)
 enum { SAMPLES = 32, LIMIT = 1 << 20 };
 
 /* Fails if a part is rejected without a reason. */
-static void read_part(const struct container *c, void *file, const struct sample *at,
+static void read_part(const struct container *c, void *file, const struct sample *sample,
                       bool label_map)
 {
     struct dataset_bytes bytes = {0};
     struct strbuf why = STRBUF_INIT;
     unsigned sum = 0;
 
-    if (c->read(file, at, label_map, LIMIT, &bytes, &why) == 0) {
+    if (c->read(file, sample, label_map, LIMIT, &bytes, &why) == 0) {
         fuzz_expect(bytes.len <= LIMIT, "a limit is kept");
         for (size_t i = 0; i < bytes.len; i++)
             sum += bytes.data[i];

@@ -12,9 +12,9 @@ extern const struct container container_tfrecord;
 
 enum { HEAD = 12, TAIL = 4 };
 
-static void put(uint8_t *to, uint32_t v)
+static void put(uint8_t *dst, uint32_t v)
 {
-    memcpy(to, &v, sizeof(v));
+    memcpy(dst, &v, sizeof(v));
 }
 
 static void make_right(uint8_t *p, size_t size)

@@ -16,14 +16,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!weights_file_open(&f, fuzz_file(data, size), size % 2, &why)) {
         for (size_t i = 0; i < f.n && i < 64; i++) {
             const struct safetensors_tensor *t = &f.tensor[i];
-            void *to;
+            void *dst;
 
             fuzz_expect(weights_file_find(&f, t->name) == t, "a tensor has its name");
             if (t->size > MOST)
                 continue;
-            to = xmalloc(t->size);
-            (void)weights_file_read(&f, t, to, &why);
-            free(to);
+            dst = xmalloc(t->size);
+            (void)weights_file_read(&f, t, dst, &why);
+            free(dst);
         }
         (void)weights_file_verify(&f, &why);
     } else {

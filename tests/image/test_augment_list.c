@@ -69,7 +69,7 @@ static void make_image(const struct golden *g, uint8_t *pixel)
     warp_canvas_release(&warp);
 }
 
-static void make_label(const struct golden *g, const uint8_t *from, uint8_t *to)
+static void make_label(const struct golden *g, const uint8_t *src, uint8_t *dst)
 {
     struct augment_list l = {.n = 1, .item = {item_of(g->name, 1)}};
     struct augment_maps maps;
@@ -83,28 +83,28 @@ static void make_label(const struct golden *g, const uint8_t *from, uint8_t *to)
     for (int i = 0; i < W * H; i++) {
         int x = i % W, y = i / W;
 
-        to[i] = augment_maps_source(&maps, W, H, &x, &y) ? from[y * W + x] : LABEL_IGNORE;
+        dst[i] = augment_maps_source(&maps, W, H, &x, &y) ? src[y * W + x] : LABEL_IGNORE;
     }
 }
 
 /* Exact for colors and label maps; within one gray level for what is interpolated. */
 static void operations_equal_torchvision(void **state)
 {
-    size_t len, at = 2 * BYTES + W * H;
+    size_t len, pos = 2 * BYTES + W * H;
     char *data = file_read("tests/golden/image_augment/torchvision.bin", &len);
     const uint8_t *golden = (const uint8_t *)data, *label = golden + 2 * (size_t)BYTES;
     int cases = 0;
 
     (void)state;
     assert_non_null(data);
-    for (; at < len; cases++) {
+    for (; pos < len; cases++) {
         uint8_t pixel[BYTES];
         struct golden g;
         bool moves;
         int limit;
 
-        memcpy(&g, data + at, sizeof(g));
-        at += sizeof(g);
+        memcpy(&g, data + pos, sizeof(g));
+        pos += sizeof(g);
         moves = augment_op_find(g.name) && augment_op_find(g.name)->map;
         limit = !g.label && (moves || !strcmp(g.name, "blur"));
         memcpy(pixel, golden + (moves ? BYTES : 0), BYTES);
@@ -112,21 +112,21 @@ static void operations_equal_torchvision(void **state)
             make_label(&g, label, pixel);
         else
             make_image(&g, pixel);
-        for (int i = 0; i < (g.label ? W * H : BYTES); i++, at++)
-            if (!(abs(pixel[i] - golden[at]) <= limit))
+        for (int i = 0; i < (g.label ? W * H : BYTES); i++, pos++)
+            if (!(abs(pixel[i] - golden[pos]) <= limit))
                 fail_msg("%s (%g, %g, %g, %g; bicubic %d, label %d): value %d is %d, not "
                          "%d",
                          g.name, g.value[0], g.value[1], g.value[2], g.value[3],
-                         g.bicubic, g.label, i, pixel[i], golden[at]);
+                         g.bicubic, g.label, i, pixel[i], golden[pos]);
     }
     assert_int_equal(cases, CASES);
     free(data);
 }
 
-static const char *take(const char *from, void *to, size_t n)
+static const char *take(const char *src, void *dst, size_t n)
 {
-    memcpy(to, from, n);
-    return from + n;
+    memcpy(dst, src, n);
+    return src + n;
 }
 
 /* Exact for gray images; the conversion from CIELAB is not OpenCV's. */
@@ -135,12 +135,12 @@ static void clahe_equals_opencv(void **state)
     static uint8_t pixel[50 * 33 * 3], scratch[50 * 33 * 3];
     size_t len;
     char *data = file_read("tests/golden/image_augment/clahe.bin", &len);
-    const char *at = data;
+    const char *cursor = data;
     struct warp_canvas warp = {0};
 
     (void)state;
     assert_non_null(data);
-    while (at < data + len) {
+    while (cursor < data + len) {
         struct {
             double limit;
             int32_t tiles, w, h, gray;
@@ -148,23 +148,23 @@ static void clahe_equals_opencv(void **state)
         struct policy_canvas c = {.pixel = pixel, .scratch = scratch, .warp = &warp};
         int n, step, worst = 0, sum = 0;
 
-        at = take(at, &g, sizeof(g));
+        cursor = take(cursor, &g, sizeof(g));
         c.w = g.w;
         c.h = g.h;
         c.gray = g.gray;
         step = g.gray ? 3 : 1;
         n = g.w * g.h * 3 / step;
         for (int i = 0; i < n * step; i++)
-            pixel[i] = (uint8_t)at[i / step];
-        at += n;
+            pixel[i] = (uint8_t)cursor[i / step];
+        cursor += n;
         clahe(&c, g.limit, g.tiles);
         for (int i = 0; i < n; i++) {
-            int d = abs(pixel[step * i] - (uint8_t)at[i]);
+            int d = abs(pixel[step * i] - (uint8_t)cursor[i]);
 
             worst = d > worst ? d : worst;
             sum += d;
         }
-        at += n;
+        cursor += n;
         if (!(worst <= (g.gray ? 0 : 2) && sum <= (g.gray ? 0 : n / 5)))
             fail_msg(
                 "limit %g, %d tiles, %d x %d, gray %d: differs by %d, by %g on average",
@@ -367,7 +367,7 @@ static void holes_are_boxes(void **state)
     t.list.item[0].value[1] = (struct augment_range){0.2, 0.2};
     for (int s = 0; s < 30; s++) {
         struct augment_key key = {2, 0, s};
-        int filled = 0, at = -1;
+        int filled = 0, pos = -1;
 
         transform_image(&m, &t, &key, &img, pixel);
         transform_label(&m, &t, &key, label, SIDE, SIDE, out);
@@ -375,14 +375,14 @@ static void holes_are_boxes(void **state)
         for (int i = 0; i < N; i++) {
             bool in = !memcmp(pixel + (ptrdiff_t)3 * i, t.fill, 3);
 
-            at = in && at < 0 ? i : at;
+            pos = in && pos < 0 ? i : pos;
             filled += in;
             if (in)
-                assert_true(i % SIDE - at % SIDE >= 0 && i % SIDE - at % SIDE < 10);
+                assert_true(i % SIDE - pos % SIDE >= 0 && i % SIDE - pos % SIDE < 10);
         }
         assert_int_equal(filled, 100);
-        moved |= first >= 0 && at != first;
-        first = at;
+        moved |= first >= 0 && pos != first;
+        first = pos;
     }
     assert_true(moved);
     image_release(&img);

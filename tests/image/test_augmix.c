@@ -9,10 +9,10 @@
 
 enum { W = 24, H = 18, BYTES = W * H * 3 };
 
-static const char *take(const char *from, void *to, size_t n)
+static const char *take(const char *src, void *dst, size_t n)
 {
-    memcpy(to, from, n);
-    return from + n;
+    memcpy(dst, src, n);
+    return src + n;
 }
 
 /* One operation: within one level. Later operations of a chain, such as equalize, enlarge
@@ -21,7 +21,7 @@ static void augmix_equals_torchvision(void **state)
 {
     size_t len;
     char *data = file_read("tests/golden/image_augment/augmix.bin", &len);
-    const char *at = data + BYTES;
+    const char *cursor = data + BYTES;
     struct warp_canvas warp = {0}, more = {0};
     uint8_t pixel[BYTES], scratch[BYTES], golden[BYTES];
     struct policy_canvas c = {.pixel = pixel,
@@ -35,18 +35,18 @@ static void augmix_equals_torchvision(void **state)
 
     (void)state;
     assert_non_null(data);
-    for (; at < data + len; cases++) {
+    for (; cursor < data + len; cases++) {
         struct augmix a = {0};
 
-        at = take(at, &a.chains, sizeof(a.chains));
-        at = take(at, &a.original, sizeof(a.original));
+        cursor = take(cursor, &a.chains, sizeof(a.chains));
+        cursor = take(cursor, &a.original, sizeof(a.original));
         for (int i = 0; i < a.chains; i++) {
-            at = take(at, &a.weight[i], sizeof(a.weight[i]));
-            at = take(at, &a.depth[i], sizeof(a.depth[i]));
+            cursor = take(cursor, &a.weight[i], sizeof(a.weight[i]));
+            cursor = take(cursor, &a.depth[i], sizeof(a.depth[i]));
             for (int k = 0; k < a.depth[i]; k++)
-                at = take(at, &a.step[i][k], sizeof(a.step[i][k]));
+                cursor = take(cursor, &a.step[i][k], sizeof(a.step[i][k]));
         }
-        at = take(at, golden, BYTES);
+        cursor = take(cursor, golden, BYTES);
         memcpy(pixel, data, BYTES);
         augmix_apply(&a, &c);
         for (int i = 0, limit = a.depth[0] > 1 || a.chains > 1 ? 3 : 1; i < BYTES; i++) {
@@ -66,7 +66,7 @@ static void augmix_equals_torchvision(void **state)
 
 static void mixtures_are_drawn(void **state)
 {
-    int seen[AUGMIX_OPS] = {0}, least = AUGMIX_LEVELS, most = 0;
+    int seen[AUGMIX_OPS] = {0}, min = AUGMIX_LEVELS, max = 0;
     double own = 0;
 
     (void)state;
@@ -84,13 +84,13 @@ static void mixtures_are_drawn(void **state)
             assert_true(a.weight[i] >= 0 && a.depth[i] >= 1 && a.depth[i] <= 3);
             for (int k = 0; k < a.depth[i]; k++) {
                 seen[a.step[i][k].op]++;
-                least = a.step[i][k].level < least ? a.step[i][k].level : least;
-                most = a.step[i][k].level > most ? a.step[i][k].level : most;
+                min = a.step[i][k].level < min ? a.step[i][k].level : min;
+                max = a.step[i][k].level > max ? a.step[i][k].level : max;
             }
         }
         assert_true(fabs((double)sum - 1) < 1e-5);
     }
-    assert_true(own > 0.47 && own < 0.53 && least == 0 && most == 3);
+    assert_true(own > 0.47 && own < 0.53 && min == 0 && max == 3);
     for (int k = 0; k < AUGMIX_OPS; k++)
         assert_true(seen[k] > 385 && seen[k] < 540); /* 6000 / 13 */
 }

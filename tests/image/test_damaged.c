@@ -90,13 +90,13 @@ static void damaged_png_fails(void **state)
         step = len / 97 + 1;
         if (png)
             assert_int_equal(decode_image(d, data, len, NULL, &good, &why), 0);
-        for (size_t at = 8; png && at < len; at += step) {
-            data[at] ^= 4;
+        for (size_t pos = 8; png && pos < len; pos += step) {
+            data[pos] ^= 4;
             if (decode_image(d, data, len, NULL, &img, &why) < 0)
                 failed++;
             else
                 assert_memory_equal(img.pixel, good.pixel, good.stride * (size_t)good.h);
-            data[at] ^= 4;
+            data[pos] ^= 4;
         }
         if (png) {
             assert_int_equal(decode_image(d, data, len - 12, NULL, &img, &why), -1);
@@ -188,16 +188,16 @@ static void bmp_colors_beyond_the_palette_are_black(void **state)
 static size_t add_chunk(uint8_t *png, size_t len, const char *type, const void *data,
                         size_t n)
 {
-    uint8_t *at = png + len;
+    uint8_t *ptr = png + len;
     uint32_t crc;
 
-    at[2] = (uint8_t)(n >> 8);
-    at[3] = (uint8_t)n;
-    memcpy(at + 4, type, 4);
-    memcpy(at + 8, data, n);
-    crc = (uint32_t)crc32(0, at + 4, (uInt)n + 4);
+    ptr[2] = (uint8_t)(n >> 8);
+    ptr[3] = (uint8_t)n;
+    memcpy(ptr + 4, type, 4);
+    memcpy(ptr + 8, data, n);
+    crc = (uint32_t)crc32(0, ptr + 4, (uInt)n + 4);
     for (int i = 0; i < 4; i++)
-        at[8 + n + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
+        ptr[8 + n + (size_t)i] = (uint8_t)(crc >> (24 - 8 * i));
     return len + 12 + n;
 }
 
@@ -414,7 +414,7 @@ static void many_components_fail(void **state)
     enum { SIZ_LENGTH = 4, COUNT = 40, FIRST = 42, MORE = 9000 };
     struct image_decoder *d = image_decoder_new(NULL);
     struct strbuf why = STRBUF_INIT;
-    size_t len, at;
+    size_t len, pos;
     char *data = file_read("tests/golden/image_decode/lossy.j2k", &len);
     uint8_t *many = xcalloc(len + 3 * (size_t)MORE, 1);
     int n = (uint8_t)data[COUNT + 1] + MORE,
@@ -422,11 +422,11 @@ static void many_components_fail(void **state)
     int w, h;
 
     (void)state;
-    at = FIRST + 3 * (size_t)(uint8_t)data[COUNT + 1];
-    memcpy(many, data, at);
+    pos = FIRST + 3 * (size_t)(uint8_t)data[COUNT + 1];
+    memcpy(many, data, pos);
     for (int i = 0; i < MORE; i++)
-        memcpy(many + at + 3 * (size_t)i, "\7\1\1", 3);
-    memcpy(many + at + 3 * (size_t)MORE, data + at, len - at);
+        memcpy(many + pos + 3 * (size_t)i, "\7\1\1", 3);
+    memcpy(many + pos + 3 * (size_t)MORE, data + pos, len - pos);
     many[COUNT] = (uint8_t)(n >> 8);
     many[COUNT + 1] = (uint8_t)n;
     many[SIZ_LENGTH] = (uint8_t)(siz >> 8);

@@ -63,29 +63,29 @@ static void apply(enum operation op, float f, uint8_t *p)
 
 static void enhance_equals_pillow(void **state)
 {
-    size_t len, at = 0;
+    size_t len, pos = 0;
     char *data = file_read("tests/golden/image_enhance/pillow.bin", &len);
     struct image img = {0};
     int cases = 0;
 
     (void)state;
     assert_non_null(data);
-    for (; at < len; cases++) {
+    for (; pos < len; cases++) {
         int32_t op;
         float f;
 
-        memcpy(&op, data + at, 4);
-        memcpy(&f, data + at + 4, 4);
-        at += 8;
+        memcpy(&op, data + pos, 4);
+        memcpy(&f, data + pos + 4, 4);
+        pos += 8;
         image_formula(&img, W, H);
         for (int i = 0; i < N * 3; i++) /* the script's narrower range */
             img.pixel[i] = (uint8_t)(20 + img.pixel[i] * 180 / 255);
         apply((enum operation)op, f, img.pixel);
         for (int i = 0; i < N * 3; i++)
-            if (img.pixel[i] != (uint8_t)data[at + (size_t)i])
+            if (img.pixel[i] != (uint8_t)data[pos + (size_t)i])
                 fail_msg("operation %d, %g: byte %d is %d, not %d", op, (double)f, i,
-                         img.pixel[i], (uint8_t)data[at + (size_t)i]);
-        at += N * 3;
+                         img.pixel[i], (uint8_t)data[pos + (size_t)i]);
+        pos += N * 3;
     }
     assert_int_equal(cases, 25);
     free(data);

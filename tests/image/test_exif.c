@@ -21,7 +21,7 @@ static void read_part(struct image_decoder *d, const char *data, size_t len,
         fail_msg("%s", why.buf);
 }
 
-static const uint8_t *at(const struct image *img, int x, int y)
+static const uint8_t *pixel(const struct image *img, int x, int y)
 {
     assert_in_range(x, img->x, img->x + img->w - 1);
     assert_in_range(y, img->y, img->y + img->h - 1);
@@ -43,7 +43,7 @@ static void expect(struct image_decoder *d, const char *name, uint64_t salt)
     for (int y = 0; y < size[1]; y++)
         for (int x = 0; x < size[0]; x++)
             for (int c = 0; c < 3; c++)
-                if (!(abs(at(&whole, x, y)[c] -
+                if (!(abs(pixel(&whole, x, y)[c] -
                           (uint8_t)want[8 + 3 * (y * size[0] + x) + c]) <= tolerance))
                     fail_msg("%s: pixel %d, %d", name, x, y);
     for (uint64_t i = 0; i < 20; i++) {
@@ -56,7 +56,8 @@ static void expect(struct image_decoder *d, const char *name, uint64_t salt)
         p.h = 1 + (int)philox_below(v.v[3], (uint32_t)(size[1] - p.y));
         read_part(d, data, len, &p, &img, size);
         for (int y = p.y; y < p.y + p.h; y++)
-            assert_memory_equal(at(&img, p.x, y), at(&whole, p.x, y), 3 * (size_t)p.w);
+            assert_memory_equal(pixel(&img, p.x, y), pixel(&whole, p.x, y),
+                                3 * (size_t)p.w);
     }
     image_release(&whole);
     image_release(&img);

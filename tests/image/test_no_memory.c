@@ -60,10 +60,10 @@ void *aligned_alloc(size_t align, size_t size)
     return refuse(size) ? NULL : __libc_memalign(align, size);
 }
 
-int posix_memalign(void **to, size_t align, size_t size)
+int posix_memalign(void **dst, size_t align, size_t size)
 {
-    *to = refuse(size) ? NULL : __libc_memalign(align, size);
-    return *to ? 0 : ENOMEM;
+    *dst = refuse(size) ? NULL : __libc_memalign(align, size);
+    return *dst ? 0 : ENOMEM;
 }
 #endif
 

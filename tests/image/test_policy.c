@@ -21,7 +21,7 @@ struct golden {
 /* Exact for color operations; within one gray level for geometric ones. */
 static void operations_equal_timm(void **state)
 {
-    size_t len, at = BYTES;
+    size_t len, pos = BYTES;
     char *data = file_read("tests/golden/image_policy/timm.bin", &len);
     uint8_t pixel[BYTES], scratch[BYTES];
     struct warp_canvas warp = {0};
@@ -35,12 +35,12 @@ static void operations_equal_timm(void **state)
 
     (void)state;
     assert_non_null(data);
-    for (; at < len; cases++) {
+    for (; pos < len; cases++) {
         struct golden g;
         int limit;
 
-        memcpy(&g, data + at, sizeof(g));
-        at += sizeof(g);
+        memcpy(&g, data + pos, sizeof(g));
+        pos += sizeof(g);
         limit = g.op == POLICY_ROTATE || g.op >= POLICY_SHEAR_X;
         memcpy(pixel, data, BYTES);
         policy_act(&c, (enum policy_op)g.op,
@@ -48,13 +48,13 @@ static void operations_equal_timm(void **state)
                                    g.increasing ? POLICY_INCREASING : POLICY_PLAIN,
                                    (double)g.magnitude, g.sign),
                    g.bicubic ? RESIZE_BICUBIC : RESIZE_BILINEAR);
-        for (int i = 0; i < BYTES; i++, at++)
-            if (!(abs(pixel[i] - (uint8_t)data[at]) <= limit))
+        for (int i = 0; i < BYTES; i++, pos++)
+            if (!(abs(pixel[i] - (uint8_t)data[pos]) <= limit))
                 fail_msg(
                     "operation %d (increasing %d, sign %d, bicubic %d) at %g: byte %d "
                     "is %d, not %d",
                     g.op, g.increasing, g.sign, g.bicubic, (double)g.magnitude, i,
-                    pixel[i], (uint8_t)data[at]);
+                    pixel[i], (uint8_t)data[pos]);
     }
     assert_int_equal(cases, 80);
     warp_canvas_release(&warp);
@@ -169,7 +169,7 @@ static void pairs_are_timms(void **state)
 /* Exact for color operations; within one gray level for geometric ones. */
 static void trivial_operations_equal_torchvision(void **state)
 {
-    size_t len, at = BYTES;
+    size_t len, pos = BYTES;
     char *data = file_read("tests/golden/image_policy/torchvision.bin", &len);
     uint8_t pixel[BYTES], scratch[BYTES];
     struct warp_canvas warp = {0};
@@ -179,22 +179,22 @@ static void trivial_operations_equal_torchvision(void **state)
 
     (void)state;
     assert_non_null(data);
-    for (; at < len; cases++) {
+    for (; pos < len; cases++) {
         int32_t g[3]; /* choice, bin, sign */
         double argument;
         enum policy_op op;
         int limit;
 
-        memcpy(g, data + at, sizeof(g));
-        at += sizeof(g);
+        memcpy(g, data + pos, sizeof(g));
+        pos += sizeof(g);
         op = policy_trivial_op(g[0], g[1], g[2], &argument);
         limit = op == POLICY_ROTATE || op == POLICY_SHEAR_X || op == POLICY_SHEAR_Y;
         memcpy(pixel, data, BYTES);
         policy_act(&c, op, argument, RESIZE_BILINEAR);
-        for (int i = 0; i < BYTES; i++, at++)
-            if (!(abs(pixel[i] - (uint8_t)data[at]) <= limit))
+        for (int i = 0; i < BYTES; i++, pos++)
+            if (!(abs(pixel[i] - (uint8_t)data[pos]) <= limit))
                 fail_msg("choice %d, bin %d, sign %d: byte %d is %d, not %d", g[0], g[1],
-                         g[2], i, pixel[i], (uint8_t)data[at]);
+                         g[2], i, pixel[i], (uint8_t)data[pos]);
     }
     assert_true(cases > 60);
     warp_canvas_release(&warp);

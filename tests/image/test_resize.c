@@ -25,7 +25,7 @@ static void compare(const struct golden *g, const uint8_t *got, const uint8_t *w
 
 static void resize_equals_pillow(void **state)
 {
-    size_t len, at = 0;
+    size_t len, pos = 0;
     char *data = file_read("tests/golden/image_resize/pillow.bin", &len);
     struct resizer r = {0};
     struct image img = {0};
@@ -34,22 +34,22 @@ static void resize_equals_pillow(void **state)
 
     (void)state;
     assert_non_null(data);
-    while (at < len) {
+    while (pos < len) {
         struct golden g;
         struct resize_axis x, y;
         int n;
 
-        memcpy(&g, data + at, sizeof(g));
-        at += sizeof(g);
+        memcpy(&g, data + pos, sizeof(g));
+        pos += sizeof(g);
         x = resize_axis_all(g.x0, g.x1, g.out_w);
         y = resize_axis_all(g.y0, g.y1, g.out_h);
         n = g.out_w * g.out_h * 3;
-        assert_true(n <= (int)sizeof(out) && at + (size_t)n <= len);
+        assert_true(n <= (int)sizeof(out) && pos + (size_t)n <= len);
         image_formula(&img, g.w, g.h);
         resize(&r, &img, &x, &y, (enum resize_filter)g.filter,
                &(struct resize_target){out, (size_t)g.out_w * 3, false});
-        compare(&g, out, (const uint8_t *)data + at, n);
-        at += (size_t)n;
+        compare(&g, out, (const uint8_t *)data + pos, n);
+        pos += (size_t)n;
         cases++;
     }
     assert_int_equal(cases, 35);

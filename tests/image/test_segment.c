@@ -20,7 +20,7 @@ static void label_formula(uint8_t *v, int w, int h)
 
 static void segment_equals_pillow(void **state)
 {
-    size_t len, at = 0;
+    size_t len, pos = 0;
     char *data = file_read("tests/golden/image_segment/pillow.bin", &len);
     struct transformer m;
     struct image img = {0};
@@ -29,7 +29,7 @@ static void segment_equals_pillow(void **state)
     (void)state;
     assert_non_null(data);
     transformer_init(&m, NULL);
-    for (; at < len; cases++) {
+    for (; pos < len; cases++) {
         struct {
             int32_t seed, epoch, sample, w, h, out_w, out_h, d, shift, zero;
             double factor[2], flip;
@@ -38,8 +38,8 @@ static void segment_equals_pillow(void **state)
         struct transform t;
         size_t n, ln;
 
-        memcpy(&c, data + at, sizeof(c));
-        at += sizeof(c);
+        memcpy(&c, data + pos, sizeof(c));
+        pos += sizeof(c);
         t = transform_for_segmentation(c.out_w, c.out_h);
         t.label_divisor = c.d;
         t.shift = c.shift;
@@ -56,14 +56,14 @@ static void segment_equals_pillow(void **state)
         transform_label(&m, &t, &key, src, c.w, c.h, label);
         n = (size_t)(c.out_w * c.out_h * 3);
         ln = (size_t)(c.out_w / c.d * (c.out_h / c.d));
-        for (size_t i = 0; i < n; i++, at++)
-            if (!(abs(pixel[i] - (uint8_t)data[at]) <= 1))
+        for (size_t i = 0; i < n; i++, pos++)
+            if (!(abs(pixel[i] - (uint8_t)data[pos]) <= 1))
                 fail_msg("case %d: byte %zu is %d, not %d", cases, i, pixel[i],
-                         (uint8_t)data[at]);
-        for (size_t i = 0; i < ln; i++, at++)
-            if (label[i] != (uint8_t)data[at])
+                         (uint8_t)data[pos]);
+        for (size_t i = 0; i < ln; i++, pos++)
+            if (label[i] != (uint8_t)data[pos])
                 fail_msg("case %d: label %zu is %d, not %d", cases, i, label[i],
-                         (uint8_t)data[at]);
+                         (uint8_t)data[pos]);
     }
     assert_int_equal(cases, CASES);
     free(data);

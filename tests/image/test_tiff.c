@@ -36,32 +36,32 @@ static char *read_golden(const char *name, size_t *len)
     return data;
 }
 
-static uint32_t little(const char *data, size_t at, int n)
+static uint32_t little(const char *data, size_t pos, int n)
 {
     uint32_t v = 0;
 
     while (n--)
-        v = v << 8 | (uint8_t)data[at + (size_t)n];
+        v = v << 8 | (uint8_t)data[pos + (size_t)n];
     return v;
 }
 
 /* Returns the 12 bytes of a tag of the first image, little endian. */
 static char *entry_of(char *data, uint32_t tag)
 {
-    size_t at = little(data, 4, 4);
-    uint32_t n = little(data, at, 2);
+    size_t pos = little(data, 4, 4);
+    uint32_t n = little(data, pos, 2);
 
     for (uint32_t i = 0; i < n; i++)
-        if (little(data, at + 2 + 12 * i, 2) == tag)
-            return data + at + 2 + 12 * i;
+        if (little(data, pos + 2 + 12 * i, 2) == tag)
+            return data + pos + 2 + 12 * i;
     fail_msg("no tag %u", tag);
     return NULL;
 }
 
-static void put(char *to, uint32_t v, int n)
+static void put(char *dst, uint32_t v, int n)
 {
     for (int i = 0; i < n; i++)
-        to[i] = (char)(v >> (8 * i));
+        dst[i] = (char)(v >> (8 * i));
 }
 
 /* Replaces `tag` by `as` with one 16-bit value. */
@@ -161,13 +161,13 @@ static void bombs_are_refused(void **state)
  */
 static size_t counted(const char *name, const char *data, size_t len)
 {
-    size_t at = *data == 'I' ? little(data, 4, 4) : 0;
+    size_t pos = *data == 'I' ? little(data, 4, 4) : 0;
 
     if (strcmp(name, "pages.tif") == 0)
-        len = at + 2 + 12 * little(data, at, 2) + 4;
+        len = pos + 2 + 12 * little(data, pos, 2) + 4;
     if (strcmp(name, "big.tif") == 0)
         return len - 8;
-    return len == at + 2 + 12 * little(data, at, 2) + 4 ? len - 4 : len;
+    return len == pos + 2 + 12 * little(data, pos, 2) + 4 ? len - 4 : len;
 }
 
 /* All kinds, cut at every byte: directories before or after the pixels. */

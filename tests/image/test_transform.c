@@ -13,7 +13,7 @@
 
 static void center_equals_torchvision(void **state)
 {
-    size_t len, at = 0;
+    size_t len, pos = 0;
     char *data = file_read("tests/golden/image_center/torchvision.bin", &len);
     struct transformer m;
     struct image img = {0};
@@ -22,7 +22,7 @@ static void center_equals_torchvision(void **state)
     (void)state;
     assert_non_null(data);
     transformer_init(&m, NULL);
-    for (; at < len; cases++) {
+    for (; pos < len; cases++) {
         struct {
             int32_t w, h, resize, crop;
         } c;
@@ -30,15 +30,15 @@ static void center_equals_torchvision(void **state)
         struct transform t;
         struct augment_key key = {0, 0, 0};
 
-        memcpy(&c, data + at, sizeof(c));
-        at += sizeof(c);
+        memcpy(&c, data + pos, sizeof(c));
+        pos += sizeof(c);
         t = transform_for_evaluation(c.crop, c.resize);
         image_formula(&img, c.w, c.h);
         transform_image(&m, &t, &key, &img, out);
-        for (int i = 0; i < c.crop * c.crop * 3; i++, at++)
-            if (!(abs(out[i] - (uint8_t)data[at]) <= 1))
+        for (int i = 0; i < c.crop * c.crop * 3; i++, pos++)
+            if (!(abs(out[i] - (uint8_t)data[pos]) <= 1))
                 fail_msg("%dx%d to %d, crop %d: byte %d is %d, not %d", c.w, c.h,
-                         c.resize, c.crop, i, out[i], (uint8_t)data[at]);
+                         c.resize, c.crop, i, out[i], (uint8_t)data[pos]);
     }
     assert_int_equal(cases, 7);
     free(data);
@@ -51,7 +51,7 @@ static void center_equals_torchvision(void **state)
 static void corners_are_windows(void **state)
 {
     enum { W = 61, H = 44, CROP = 32 };
-    static const int at[CORNERS][2] = {
+    static const int ptr[CORNERS][2] = {
         {14, 6}, {0, 0}, {W - CROP, 0}, {0, H - CROP}, {W - CROP, H - CROP}};
     struct augment_key key = {0, 0, 0};
     struct transform t = transform_for_evaluation(CROP, H), small;
@@ -67,8 +67,8 @@ static void corners_are_windows(void **state)
         transform_image(&m, &t, &key, &img, out);
         for (int y = 0; y < CROP; y++)
             assert_memory_equal(out + 3 * CROP * y,
-                                img.pixel + (size_t)(y + at[c][1]) * img.stride +
-                                    3 * (size_t)at[c][0],
+                                img.pixel + (size_t)(y + ptr[c][1]) * img.stride +
+                                    3 * (size_t)ptr[c][0],
                                 3 * CROP);
     }
     small = transform_for_evaluation(48, 20);

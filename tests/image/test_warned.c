@@ -24,12 +24,12 @@ static char *read_golden(const char *name, size_t *len)
     return data;
 }
 
-/* Returns the offset of the bytes 0xff and `low` to `high` after `at`. */
-static size_t marker_after(const uint8_t *d, size_t len, size_t at, int low, int high)
+/* Returns the offset of the bytes 0xff and `low` to `high` after `pos`. */
+static size_t marker_after(const uint8_t *d, size_t len, size_t pos, int low, int high)
 {
-    for (; at + 1 < len; at++)
-        if (d[at] == 0xff && d[at + 1] >= low && d[at + 1] <= high)
-            return at;
+    for (; pos + 1 < len; pos++)
+        if (d[pos] == 0xff && d[pos + 1] >= low && d[pos + 1] <= high)
+            return pos;
     fail_msg("no marker");
     return 0;
 }
@@ -40,16 +40,16 @@ static void bytes_before_a_restart_marker(void **state)
     struct image_decoder *d = image_decoder_new(NULL);
     struct strbuf why = STRBUF_INIT;
     struct image clean = {0}, odd = {0};
-    size_t len, at;
+    size_t len, pos;
     char *data = read_golden("restart.jpg", &len);
     uint8_t *more = xmalloc(len + 6);
 
     (void)state;
-    at = marker_after((uint8_t *)data, len, 0, 0xda, 0xda);
-    at = marker_after((uint8_t *)data, len, at + 2, 0xd0, 0xd7);
-    memcpy(more, data, at);
-    memset(more + at, 0x55, 6);
-    memcpy(more + at + 6, data + at, len - at);
+    pos = marker_after((uint8_t *)data, len, 0, 0xda, 0xda);
+    pos = marker_after((uint8_t *)data, len, pos + 2, 0xd0, 0xd7);
+    memcpy(more, data, pos);
+    memset(more + pos, 0x55, 6);
+    memcpy(more + pos + 6, data + pos, len - pos);
     assert_int_equal(decode_image(d, data, len, NULL, &clean, &why), 0);
     assert_null(image_decoder_warning(d));
     if (decode_image(d, more, len + 6, NULL, &odd, &why) < 0)
@@ -79,14 +79,14 @@ static void bad_codes_are_decoded(void **state)
     (void)state;
     for (uint64_t k = 0; k < 60; k++) {
         struct make_jpeg m = {.w = 173, .h = 131, .progressive = k & 1};
-        size_t len, scan, at;
+        size_t len, scan, pos;
         uint8_t *data = make_jpeg(&m, &len);
         struct philox v = philox(11, PHILOX_TEST, k, 0);
 
         scan = marker_after(data, len, 0, 0xda, 0xda) + 16;
-        at = scan + philox_below(v.v[0], (uint32_t)(len - scan - 10));
+        pos = scan + philox_below(v.v[0], (uint32_t)(len - scan - 10));
         for (int i = 0; i < 9; i++)
-            data[at + (size_t)i] = (uint8_t)(v.v[1] >> 3 * i & 0x7f);
+            data[pos + (size_t)i] = (uint8_t)(v.v[1] >> 3 * i & 0x7f);
         if (decode_image(d, data, len, NULL, &img, &why) == 0) { /* not inside a table */
             warned += image_decoder_warning(d) != NULL;
             decode_check_parts(data, len, k);

@@ -91,9 +91,9 @@ int close(int fd)
     return hit('c') ? -1 : rc;
 }
 
-int rename(const char *from, const char *to)
+int rename(const char *src, const char *dst)
 {
-    return hit('r') ? -1 : (int)syscall(SYS_rename, from, to);
+    return hit('r') ? -1 : (int)syscall(SYS_rename, src, dst);
 }
 
 static char dir[] = "/tmp/trainc-test-XXXXXX";
@@ -137,13 +137,13 @@ static int load(void)
     return rc;
 }
 
-/* Runs save(1) over an old file with fault `mode` at call `at`; returns its result. */
-static int save_with(enum mode mode, int at, int err, struct strbuf *why)
+/* Runs save(1) over an old file with fault `mode` at call `pos`; returns its result. */
+static int save_with(enum mode mode, int pos, int err, struct strbuf *why)
 {
     int rc;
 
     memset(&fault, 0, sizeof(fault));
-    fault.at = at;
+    fault.at = pos;
     fault.err = err;
     fault.mode = mode;
     rc = save(1, why);
@@ -188,27 +188,27 @@ static void test_each_call_fails(void **state)
     int calls = count_calls(), renamed = (int)(strchr(fault.trace, 'r') - fault.trace);
 
     (void)state;
-    for (int at = 0; at < calls; at++) {
-        int err = errors[at % 5], rc;
+    for (int pos = 0; pos < calls; pos++) {
+        int err = errors[pos % 5], rc;
 
         put_old();
         strbuf_reset(&why);
-        rc = save_with(MODE_FAIL, at, err, &why);
-        if (at == calls - 1) /* closing the directory: nothing was lost */
+        rc = save_with(MODE_FAIL, pos, err, &why);
+        if (pos == calls - 1) /* closing the directory: nothing was lost */
             assert_int_equal(rc, 0);
         else if (rc != -1 || !strstr(why.buf, strerror(err)) || !strstr(why.buf, file))
-            fail_msg("call %d: %d '%s'", at, rc, why.buf);
-        assert_int_equal(load(), at > renamed);
+            fail_msg("call %d: %d '%s'", pos, rc, why.buf);
+        assert_int_equal(load(), pos > renamed);
         assert_false(file_exists(tmp));
     }
     strbuf_release(&why);
 }
 
-static void save_and_die(void *at)
+static void save_and_die(void *ptr)
 {
     struct strbuf why = STRBUF_INIT;
 
-    (void)save_with(MODE_DIE, *(const int *)at, 0, &why);
+    (void)save_with(MODE_DIE, *(const int *)ptr, 0, &why);
 }
 
 static void test_death_at_each_call(void **state)
@@ -217,11 +217,11 @@ static void test_death_at_each_call(void **state)
     int calls = count_calls(), seen[2] = {0, 0};
 
     (void)state;
-    for (int at = 0; at < calls; at++) {
+    for (int pos = 0; pos < calls; pos++) {
         int got;
 
         put_old();
-        check_leaves(save_and_die, &at, DEATH, "");
+        check_leaves(save_and_die, &pos, DEATH, "");
         got = load();
         assert_true(got == 0 || got == 1);
         seen[got]++;

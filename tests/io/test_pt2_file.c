@@ -60,18 +60,18 @@ static void test_strides(void **state)
     struct strbuf why = STRBUF_INIT, raw = STRBUF_INIT;
     const struct safetensors_tensor *t;
     struct pt2_file f;
-    float to[5 * 48], storage[48 * 5];
+    float dst[5 * 48], storage[48 * 5];
 
     (void)state;
     assert_int_equal(pt2_file_open(&f, GOLDEN "strides.pt2", &why), 0);
     t = strmap_get(&f.index, "transposed");
-    assert_int_equal(pt2_file_read(&f, t, to, &why), 0);
+    assert_int_equal(pt2_file_read(&f, t, dst, &why), 0);
     assert_int_equal(pt2_file_text(&f, "data/weights/weight_0", &raw, &why), 0);
     assert_int_equal(raw.len, sizeof(storage));
     memcpy(storage, raw.buf, sizeof(storage));
     for (int i = 0; i < 5; i++)
         for (int k = 0; k < 48; k++)
-            assert_true(to[i * 48 + k] == storage[k * 5 + i]);
+            assert_true(dst[i * 48 + k] == storage[k * 5 + i]);
     assert_null(pt2_file_shared(&f, &t));
     pt2_file_close(&f);
     strbuf_release(&raw);
@@ -153,10 +153,10 @@ static int feed(int fd, const char *path, const char *data, size_t len)
     assert_int_equal(pwrite(fd, data, len, 0), len);
     if (!pt2_file_open(&f, path, &why))
         for (size_t i = 0; i < f.n; i++) {
-            void *to = xmalloc((size_t)f.tensor[i].size + 1);
+            void *dst = xmalloc((size_t)f.tensor[i].size + 1);
 
-            good += !pt2_file_read(&f, &f.tensor[i], to, &why);
-            free(to);
+            good += !pt2_file_read(&f, &f.tensor[i], dst, &why);
+            free(dst);
         }
     else
         assert_true(why.len > 0);

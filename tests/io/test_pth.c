@@ -259,18 +259,18 @@ static void test_damaged(void **state)
         write_copy(data, len);
         good = read_copy();
         assert_true(good > 0);
-        for (size_t at = 0; at < len; at += 3) {
-            write_copy(data, at);
+        for (size_t pos = 0; pos < len; pos += 3) {
+            write_copy(data, pos);
             if (read_copy() >= good)
-                fail_msg("%s is whole after %zu of %zu bytes", file[i], at, len);
+                fail_msg("%s is whole after %zu of %zu bytes", file[i], pos, len);
         }
-        for (size_t at = 0; at < len; at++) {
-            char was = data[at];
+        for (size_t pos = 0; pos < len; pos++) {
+            char was = data[pos];
 
-            data[at] = (char)(was ^ (1 << at % 8));
+            data[pos] = (char)(was ^ (1 << pos % 8));
             write_copy(data, len);
             (void)read_copy();
-            data[at] = was;
+            data[pos] = was;
         }
         free(data);
     }
@@ -283,19 +283,19 @@ static void test_sum(void **state)
     static const float value[] = {0, 0.25f, 0.5f, 0.75f, 1, 1.25f};
     struct strbuf why = STRBUF_INIT;
     struct pth p;
-    size_t len = 0, at = 0;
+    size_t len = 0, pos = 0;
     char *data = file_read(GOLDEN "zip.pth", &len);
-    float to[6];
+    float dst[6];
 
     (void)state;
     assert_non_null(data);
-    while (at + sizeof(value) < len && memcmp(data + at, value, sizeof(value)) != 0)
-        at++;
-    assert_memory_equal(data + at, value, sizeof(value));
-    data[at + 5] ^= 4;
+    while (pos + sizeof(value) < len && memcmp(data + pos, value, sizeof(value)) != 0)
+        pos++;
+    assert_memory_equal(data + pos, value, sizeof(value));
+    data[pos + 5] ^= 4;
     write_copy(data, len);
     open_good(&p, copy, true);
-    assert_int_equal(pth_read(&p, strmap_get(&p.index, "f32"), to, &why), -1);
+    assert_int_equal(pth_read(&p, strmap_get(&p.index, "f32"), dst, &why), -1);
     assert_non_null(strstr(why.buf, "data/0: CRC error"));
     pth_close(&p);
     strbuf_release(&why);
@@ -321,10 +321,10 @@ static void test_outside(void **state)
         struct pth p;
         size_t len = 0, n = strlen(row[i].text);
         char *data = file_read(GOLDEN "stream.pth", &len);
-        char *at = data ? memmem(data, len, row[i].text, n) : NULL;
+        char *match = data ? memmem(data, len, row[i].text, n) : NULL;
 
-        assert_non_null(at);
-        at[row[i].at] = row[i].to;
+        assert_non_null(match);
+        match[row[i].at] = row[i].to;
         write_copy(data, len);
         assert_int_equal(pth_open(&p, copy, true, &why), -1);
         assert_non_null(strstr(why.buf, "tensor 'f32' lies outside of its storage"));
@@ -334,17 +334,17 @@ static void test_outside(void **state)
     }
 }
 
-/* Replaces the first `from` in `data`, a heap block of *len bytes. */
-static char *splice(char *data, size_t *len, const char *from, const char *to, size_t n)
+/* Replaces the first `src` in `data`, a heap block of *len bytes. */
+static char *splice(char *data, size_t *len, const char *src, const char *dst, size_t n)
 {
-    size_t cut = strlen(from);
-    char *at = data ? memmem(data, *len, from, cut) : NULL, *out;
+    size_t cut = strlen(src);
+    char *cursor = data ? memmem(data, *len, src, cut) : NULL, *out;
 
-    assert_non_null(at);
+    assert_non_null(cursor);
     out = xmalloc(*len + n);
-    memcpy(out, data, (size_t)(at - data));
-    memcpy(out + (at - data), to, n);
-    memcpy(out + (at - data) + n, at + cut, *len - (size_t)(at - data) - cut);
+    memcpy(out, data, (size_t)(cursor - data));
+    memcpy(out + (cursor - data), dst, n);
+    memcpy(out + (cursor - data) + n, cursor + cut, *len - (size_t)(cursor - data) - cut);
     *len += n - cut;
     free(data);
     return out;
@@ -406,7 +406,7 @@ static void test_stored_claims(void **state)
     static const char place[] = "x/data/0";
     const uint32_t claim = 1u << 31;
     struct strbuf why = STRBUF_INIT;
-    size_t len = 0, at;
+    size_t len = 0, pos;
     struct pth p;
     char *data;
     zip_t *z;
@@ -419,9 +419,9 @@ static void test_stored_claims(void **state)
     add_entry(z, place, "01234567", 8);
     assert_int_equal(zip_close(z), 0);
     data = file_read(copy, &len);
-    for (at = len - strlen(place); memcmp(data + at, place, strlen(place)) != 0; at--)
+    for (pos = len - strlen(place); memcmp(data + pos, place, strlen(place)) != 0; pos--)
         ;
-    memcpy(data + at - 46 + 24, &claim, sizeof(claim)); /* size in the directory */
+    memcpy(data + pos - 46 + 24, &claim, sizeof(claim)); /* size in the directory */
     write_copy(data, len);
     assert_int_equal(pth_open(&p, copy, true, &why), -1);
     assert_non_null(strstr(why.buf, "instead of 2147483648"));

@@ -127,12 +127,12 @@ static void put_file(const void *data, size_t len)
     assert_int_equal(fclose(f), 0);
 }
 
-static void put_byte(off_t at, unsigned char byte)
+static void put_byte(off_t pos, unsigned char byte)
 {
     int fd = open(file, O_WRONLY);
 
     assert_true(fd >= 0);
-    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    assert_int_equal(pwrite(fd, &byte, 1, pos), 1);
     assert_int_equal(close(fd), 0);
 }
 
@@ -159,16 +159,16 @@ static void test_damage(void **state)
     write_sample(file);
     good = file_read(file, &len);
     assert_non_null(good);
-    for (size_t at = 0; at < len; at++) {
-        char bit = (char)(1 << at % 7);
+    for (size_t pos = 0; pos < len; pos++) {
+        char bit = (char)(1 << pos % 7);
 
-        good[at] = (char)(good[at] ^ bit);
+        good[pos] = (char)(good[pos] ^ bit);
         put_file(good, len);
         assert_int_equal(load(&why), -1);
         assert_ptr_equal(strstr(why.buf, file), why.buf + 1);
         strbuf_reset(&why);
-        good[at] = (char)(good[at] ^ bit);
-        put_file(good, at);
+        good[pos] = (char)(good[pos] ^ bit);
+        put_file(good, pos);
         assert_int_equal(load(&why), -1);
     }
     good = xrealloc(good, len + 1);
@@ -202,13 +202,13 @@ static void test_large(void **state)
     start = 8 + s.header_size;
     for (size_t i = 0; i < sizeof(place) / sizeof(place[0]); i++) {
         unsigned char wrong = (unsigned char)(data[place[i]] ^ 1);
-        off_t at = (off_t)(start + place[i]);
+        off_t pos = (off_t)(start + place[i]);
 
-        assert_int_equal(pwrite(s.in.fd, &wrong, 1, at), -1); /* opened for reading */
-        put_byte(at, wrong);
+        assert_int_equal(pwrite(s.in.fd, &wrong, 1, pos), -1); /* opened for reading */
+        put_byte(pos, wrong);
         assert_int_equal(safetensors_verify(&s, &why), -1);
         assert_non_null(strstr(why.buf, "damaged"));
-        put_byte(at, data[place[i]]);
+        put_byte(pos, data[place[i]]);
         assert_int_equal(safetensors_verify(&s, &why), 0);
     }
     safetensors_close(&s);

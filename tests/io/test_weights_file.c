@@ -47,7 +47,7 @@ static void test_weights_file(void **state)
 {
     struct strbuf why = STRBUF_INIT;
     struct weights_file f;
-    float to[6];
+    float dst[6];
 
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -59,9 +59,9 @@ static void test_weights_file(void **state)
         assert_string_equal(f.path, path);
         assert_int_equal(f.n, i ? 12 : 6);
         assert_null(weights_file_find(&f, "nothing"));
-        assert_int_equal(weights_file_read(&f, weights_file_find(&f, "f32"), to, &why),
+        assert_int_equal(weights_file_read(&f, weights_file_find(&f, "f32"), dst, &why),
                          0);
-        assert_true(to[5] == 1.25f);
+        assert_true(dst[5] == 1.25f);
         assert_int_equal(weights_file_meta(&f, "note") != NULL, !i);
         weights_file_close(&f);
     }

@@ -35,12 +35,12 @@ static float uniform(uint32_t name, int64_t i)
 /* Returns the stored index of logical element i of t. */
 int64_t golden_stored(const struct tensor *t, int64_t i)
 {
-    int64_t stride[TENSOR_DIMS], at = 0;
+    int64_t stride[TENSOR_DIMS], pos = 0;
 
     tensor_strides(t, stride);
     for (int d = t->ndim; d-- > 0; i /= t->dim[d])
-        at += i % t->dim[d] * stride[d];
-    return at;
+        pos += i % t->dim[d] * stride[d];
+    return pos;
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -75,9 +75,9 @@ static void fill_weights(const struct trial *t, float *w)
                 golden_formula(t, f->segment[s].tensor, i);
 }
 
-void golden_write(struct trial *t, const struct tensor *to, const void *from)
+void golden_write(struct trial *t, const struct tensor *dst, const void *src)
 {
-    t->backend->copy_in(t->dev, program_data(t->program, to), from, tensor_size(to));
+    t->backend->copy_in(t->dev, program_data(t->program, dst), src, tensor_size(dst));
 }
 
 float *golden_memory(struct trial *t, enum memory m)

@@ -37,7 +37,7 @@ int64_t golden_int(const json_t *j, const char *key);
 
 void golden_open(struct trial *t, const json_t *golden);
 void golden_close(struct trial *t);
-void golden_write(struct trial *t, const struct tensor *to, const void *from);
+void golden_write(struct trial *t, const struct tensor *dst, const void *src);
 float *golden_memory(struct trial *t, enum memory m); /* a copy; free() it */
 double golden_run(struct trial *t);                   /* runs once; returns the loss */
 

@@ -325,13 +325,13 @@ static double rounding(const json_t *j)
 {
     const char *name;
     json_t *digest;
-    double most = 0;
+    double max = 0;
 
     json_object_foreach(json_object_get(j, "grad"), name, digest)
     {
-        most = fmax(most, json_number_value(json_array_get(digest, 0)));
+        max = fmax(max, json_number_value(json_array_get(digest, 0)));
     }
-    return 1e-6 * most;
+    return 1e-6 * max;
 }
 
 /* Checks the first step, whose gradients are still in memory. Some are zero except for

@@ -199,13 +199,13 @@ static void check_moves(struct trial *t, const json_t *j, const char *key)
 
     for (int s = 0; s < f->nparam; s++) {
         const struct tensor *p = f->segment[s].tensor;
-        float *at = w + f->segment[s].offset;
+        float *ptr = w + f->segment[s].offset;
 
         if (!json_object_get(want, p->name))
             continue;
         for (int64_t i = 0; i < f->segment[s].len; i++)
-            at[golden_stored(p, i)] -= golden_formula(t, p, i);
-        golden_check_digest("move", p, at, json_object_get(want, p->name),
+            ptr[golden_stored(p, i)] -= golden_formula(t, p, i);
+        golden_check_digest("move", p, ptr, json_object_get(want, p->name),
                             tolerance(j, 1, move_tolerance));
         compared++;
     }

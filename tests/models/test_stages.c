@@ -126,14 +126,14 @@ static void build(struct trial *t, const struct model *m, const json_t *golden,
 /* Returns the stored index of element i of the stage in timm's order. */
 static int64_t stored(const struct model_stage *s, int64_t i)
 {
-    int64_t c = s->channels, places = (int64_t)s->height * s->width, image, k, at;
+    int64_t c = s->channels, places = (int64_t)s->height * s->width, image, k, pos;
 
     if (s->channels_last)
         return i;
-    at = i % places;
+    pos = i % places;
     k = i / places % c;
     image = i / places / c;
-    return (image * (s->prefix + places) + s->prefix + at) * c + k;
+    return (image * (s->prefix + places) + s->prefix + pos) * c + k;
 }
 
 static void check_number(const char *what, double got, double want, double typical)

@@ -448,10 +448,10 @@ static float weight(const struct tensor *t, int64_t i)
     struct tensor as_vector = *t;
 
     if (ends_with(t->name, QLAYER_WEIGHT_NAME)) {
-        double most =
+        double max =
             sqrt(6.0 / (double)(tensor_len(t) / t->dim[0])); /* same as golden_formula */
 
-        return rintf(golden_formula(&(struct trial){0}, t, i) / (float)most * 127);
+        return rintf(golden_formula(&(struct trial){0}, t, i) / (float)max * 127);
     }
     if (ends_with(t->name, QLAYER_WEIGHT_SCALE_NAME))
         return (0.3f + golden_formula(&(struct trial){0}, t, i)) / 127;
@@ -538,13 +538,13 @@ float *onnx_trial_images(const struct onnx_trial *t)
 }
 
 /* Converts to the stored layout, or back. */
-static float *stored(const struct tensor *t, const float *from, bool back)
+static float *stored(const struct tensor *t, const float *src, bool back)
 {
-    float *to = xmalloc(tensor_size(t));
+    float *dst = xmalloc(tensor_size(t));
 
     for (int64_t i = 0; i < tensor_len(t); i++)
-        to[back ? i : golden_stored(t, i)] = from[back ? golden_stored(t, i) : i];
-    return to;
+        dst[back ? i : golden_stored(t, i)] = src[back ? golden_stored(t, i) : i];
+    return dst;
 }
 
 float *onnx_trial_run(struct onnx_trial *t, const float *images)

@@ -39,25 +39,25 @@ static void add_ints(struct strbuf *s, size_t n, const int64_t *v)
 
 static double element(const Onnx__TensorProto *t, size_t i)
 {
-    const uint8_t *at = t->raw_data.data;
+    const uint8_t *ptr = t->raw_data.data;
     float f;
     int32_t d;
     int64_t q;
 
     switch (t->data_type) {
     case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
-        memcpy(&f, at + i * sizeof(f), sizeof(f));
+        memcpy(&f, ptr + i * sizeof(f), sizeof(f));
         return (double)f;
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
-        memcpy(&d, at + i * sizeof(d), sizeof(d));
+        memcpy(&d, ptr + i * sizeof(d), sizeof(d));
         return d;
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
-        memcpy(&q, at + i * sizeof(q), sizeof(q));
+        memcpy(&q, ptr + i * sizeof(q), sizeof(q));
         return (double)q;
     case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
-        return (int8_t)at[i];
+        return (int8_t)ptr[i];
     default:
-        return at[i];
+        return ptr[i];
     }
 }
 

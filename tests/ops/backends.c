@@ -9,16 +9,16 @@
 
 bool backend_wanted(const struct backend *backend)
 {
-    const char *at = getenv("TEST_BACKENDS"), *name = backend->name;
+    const char *cursor = getenv("TEST_BACKENDS"), *name = backend->name;
 
-    if (!at || !*at)
+    if (!cursor || !*cursor)
         return device_available(backend, 0, NULL);
-    while (*at) {
-        size_t n = strcspn(at, " ");
+    while (*cursor) {
+        size_t n = strcspn(cursor, " ");
 
-        if (n == strlen(name) && !strncmp(at, name, n))
+        if (n == strlen(name) && !strncmp(cursor, name, n))
             return true;
-        at += n + (at[n] != 0);
+        cursor += n + (cursor[n] != 0);
     }
     return false;
 }
@@ -34,12 +34,12 @@ const char *test_device(void)
 static bool late_enough(const struct op_case *row)
 {
     const char *after = getenv("TEST_AFTER");
-    const struct op_case *at;
+    const struct op_case *item;
 
     if (!after)
         return true;
-    for (int i = 0; (at = op_case_at(i)) && at != row; i++)
-        if (!strcmp(at->name, after))
+    for (int i = 0; (item = op_case_at(i)) && item != row; i++)
+        if (!strcmp(item->name, after))
             return true;
     return false;
 }

@@ -67,7 +67,7 @@ static const struct golden_case cases[] = {
 /* Reads the tensor CASE.what, or CASE.dwhat for gradients (d: "d"). Returns its number of
  * elements. */
 static int64_t read_golden(const struct golden_case *c, const char *d, const char *what,
-                           float to[MOST])
+                           float dst[MOST])
 {
     struct strbuf why = STRBUF_INIT;
     const struct safetensors_tensor *t;
@@ -79,7 +79,7 @@ static int64_t read_golden(const struct golden_case *c, const char *d, const cha
         fail_msg("no %s", name);
     assert_int_equal(t->dtype, SAFETENSORS_F32);
     assert_true(t->size <= MOST * sizeof(float));
-    if (safetensors_read(&golden, t, to, &why))
+    if (safetensors_read(&golden, t, dst, &why))
         fail_msg("%s", why.buf);
     strbuf_release(&why);
     return (int64_t)(t->size / sizeof(float));

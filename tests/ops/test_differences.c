@@ -37,13 +37,13 @@ static double loss(struct differences *d)
 static void check_element(struct differences *d, const struct tensor *t, int64_t i,
                           float *x, double got)
 {
-    double at = *x, high, low, want;
+    double pos = *x, high, low, want;
 
-    *x = (float)(at + DIFFERENCE_STEP);
+    *x = (float)(pos + DIFFERENCE_STEP);
     high = loss(d);
-    *x = (float)(at - DIFFERENCE_STEP);
+    *x = (float)(pos - DIFFERENCE_STEP);
     low = loss(d);
-    *x = (float)at;
+    *x = (float)pos;
     want = (high - low) / (2 * DIFFERENCE_STEP);
     d->checked++;
     if (!(fabs(want - got) <= DIFFERENCE_TOLERANCE * (1 + fabs(want)))) {

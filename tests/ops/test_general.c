@@ -121,7 +121,7 @@ static const struct op_case cases[] = {
 /* Reads the tensor CASE.what, or CASE.dwhat for gradients (d: "d"). Returns its number of
  * elements. */
 static int64_t read_golden(const struct op_case *c, const char *d, const char *what,
-                           float to[LARGEST])
+                           float dst[LARGEST])
 {
     struct strbuf why = STRBUF_INIT;
     const struct safetensors_tensor *t;
@@ -133,7 +133,7 @@ static int64_t read_golden(const struct op_case *c, const char *d, const char *w
         fail_msg("no %s", name);
     assert_int_equal(t->dtype, SAFETENSORS_F32);
     assert_true(t->size <= LARGEST * sizeof(float));
-    if (safetensors_read(&golden, t, to, &why))
+    if (safetensors_read(&golden, t, dst, &why))
         fail_msg("%s", why.buf);
     strbuf_release(&why);
     return (int64_t)(t->size / sizeof(float));

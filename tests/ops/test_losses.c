@@ -52,20 +52,20 @@ static int64_t place(const struct tensor *t, int64_t i)
                     i / d[3] % d[2], i % d[3]);
 }
 
-static void read(const json_t *list, const struct tensor *t, void *to)
+static void read(const json_t *list, const struct tensor *t, void *dst)
 {
     assert_int_equal(json_array_size(list), tensor_len(t));
     assert_true(tensor_len(t) <= MOST);
     for (int64_t i = 0; i < tensor_len(t); i++) {
         double v = json_number_value(json_array_get(list, (size_t)i));
-        int64_t at = place(t, i);
+        int64_t pos = place(t, i);
 
         if (t->dtype == DTYPE_U8)
-            ((uint8_t *)to)[at] = (uint8_t)v;
+            ((uint8_t *)dst)[pos] = (uint8_t)v;
         else if (t->dtype == DTYPE_I32)
-            ((int32_t *)to)[at] = (int32_t)v;
+            ((int32_t *)dst)[pos] = (int32_t)v;
         else
-            ((float *)to)[at] = (float)v;
+            ((float *)dst)[pos] = (float)v;
     }
 }
 

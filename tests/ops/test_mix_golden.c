@@ -26,22 +26,22 @@ static double number(const json_t *o, const char *key)
 }
 
 /* Reads a list in logical order into the memory order of t. Returns its length. */
-static size_t read(const json_t *o, const char *key, const struct tensor *t, float *to)
+static size_t read(const json_t *o, const char *key, const struct tensor *t, float *dst)
 {
     const json_t *list = json_object_get(o, key);
     size_t n = json_array_size(list);
 
     assert_true(n <= MOST && (int64_t)n == tensor_len(t));
     for (size_t i = 0; i < n; i++) {
-        int64_t at = (int64_t)i;
+        int64_t pos = (int64_t)i;
 
         if (tensor_is_image(t)) {
             const int64_t *d = t->dim;
 
-            at = image_at(t, at / (d[1] * d[2] * d[3]), at / (d[2] * d[3]) % d[1],
-                          at / d[3] % d[2], at % d[3]);
+            pos = image_at(t, pos / (d[1] * d[2] * d[3]), pos / (d[2] * d[3]) % d[1],
+                           pos / d[3] % d[2], pos % d[3]);
         }
-        to[at] = (float)json_number_value(json_array_get(list, i));
+        dst[pos] = (float)json_number_value(json_array_get(list, i));
     }
     return n;
 }

@@ -145,16 +145,16 @@ static void folded(const struct exact *e, double eps, struct results *r)
 /* Largest difference relative to the largest value. */
 static double apart(const double *a, const double *b, int n)
 {
-    double most = 0, scale = 1e-300;
+    double max = 0, scale = 1e-300;
 
     for (int i = 0; i < n; i++) {
         double d = fabs(a[i] - b[i]);
 
-        if (!(d <= most))
-            most = d; /* also NaN */
+        if (!(d <= max))
+            max = d; /* also NaN */
         scale = fmax(scale, fabs(a[i]));
     }
-    return most / scale;
+    return max / scale;
 }
 
 static void test_exact(void **state)

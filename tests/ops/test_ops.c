@@ -45,9 +45,9 @@ struct tally {
 /* TEST_TF32=1: only fp32, with multiplications that may round factors to 10 bits. */
 static bool tf32(void)
 {
-    const char *at = getenv("TEST_TF32");
+    const char *value = getenv("TEST_TF32");
 
-    return at && !strcmp(at, "1");
+    return value && !strcmp(value, "1");
 }
 
 /* The unit roundoff of the type in which results (with TF32: factors) are stored. */
@@ -100,7 +100,7 @@ static void compare_value(const struct op_case *row, enum dtype d, const char *w
                           const struct case_value *want, const struct case_value *got,
                           bool forward, struct tally *t)
 {
-    double error = 0, norm = 0, most = 0, top = 0;
+    double error = 0, norm = 0, max = 0, top = 0;
     bool nan_alike = true;
     bool spreads = row->nan_spreads || (row->nan_spreads_on_tiles && t->tiles);
 
@@ -120,14 +120,14 @@ static void compare_value(const struct op_case *row, enum dtype d, const char *w
             continue;
         error += e * e;
         norm += w * w;
-        most = fabs(e) > most || isnan(e) ? fabs(e) : most;
+        max = fabs(e) > max || isnan(e) ? fabs(e) : max;
         top = fabs(w) > top ? fabs(w) : top;
     }
     if (!nan_alike ||
         !(error <= tolerance_nmse(row, d, t->tiles, forward) * norm + 1e-12) ||
-        !(most <= tolerance_max(row, d, forward) * top + 1e-6)) {
+        !(max <= tolerance_max(row, d, forward) * top + 1e-6)) {
         print_error("%s: %s: %s: NMSE %g, largest error %g of %g%s\n", who, row->name,
-                    want->name, error / (norm + 1e-30), most, top,
+                    want->name, error / (norm + 1e-30), max, top,
                     nan_alike ? "" : ", NaN in other places");
         t->wrong++;
     }
@@ -203,16 +203,16 @@ static void say_fallbacks(const struct case_run *r)
 static void write_hashes(const char *who, const struct op_case *row,
                          const struct case_values *v)
 {
-    static FILE *to;
+    static FILE *dst;
 
-    if (!to && getenv("TEST_VALUES"))
-        to = fopen(getenv("TEST_VALUES"), "w");
-    for (int i = 0; to && i < v->n; i++)
-        (void)fprintf(to, "%s: %s: %s %016llx\n", who, row->name, v->item[i].name,
+    if (!dst && getenv("TEST_VALUES"))
+        dst = fopen(getenv("TEST_VALUES"), "w");
+    for (int i = 0; dst && i < v->n; i++)
+        (void)fprintf(dst, "%s: %s: %s %016llx\n", who, row->name, v->item[i].name,
                       (unsigned long long)XXH3_64bits(v->item[i].v, (size_t)v->item[i].n *
                                                                         sizeof(float)));
-    if (to)
-        (void)fflush(to);
+    if (dst)
+        (void)fflush(dst);
 }
 
 /* After an update, the packed weights must equal the new weights when packed. */
@@ -239,11 +239,11 @@ static void check_derived(const struct case_run *r, struct tally *t)
 static void note_row(const struct op_case *row)
 {
     const char *path = getenv("TEST_ROW_LOG");
-    FILE *to = path ? fopen(path, "w") : NULL;
+    FILE *dst = path ? fopen(path, "w") : NULL;
 
-    if (to) {
-        (void)fprintf(to, "%s\n", row->name);
-        (void)fclose(to);
+    if (dst) {
+        (void)fprintf(dst, "%s\n", row->name);
+        (void)fclose(dst);
     }
 }
 

@@ -221,11 +221,11 @@ static int compare_step(const struct fixture *f, const char *name, const json_t 
 
     for (size_t p = 0; p < 2; p++) {
         const json_t *m = json_array_get(json_object_get(step, "moment"), p);
-        size_t at = p ? SECOND_AT : 0;
+        size_t pos = p ? SECOND_AT : 0;
 
-        compared += compare(f, name, json_array_get(weight, p), f->m.weights + at);
-        compared += compare(f, name, json_array_get(m, 0), f->m.moment1 + at);
-        compared += compare(f, name, json_array_get(m, 1), f->m.moment2 + at);
+        compared += compare(f, name, json_array_get(weight, p), f->m.weights + pos);
+        compared += compare(f, name, json_array_get(m, 0), f->m.moment1 + pos);
+        compared += compare(f, name, json_array_get(m, 1), f->m.moment2 + pos);
     }
     return compared;
 }

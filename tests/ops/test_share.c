@@ -100,10 +100,10 @@ static void run(struct program *p, const struct tensor *x, const struct tensor *
     uint16_t *half = xcalloc((size_t)n, sizeof(*half));
 
     for (int64_t i = 0; i < n; i++) {
-        int64_t at = share_image(s, i / len) * len + i % len;
+        int64_t pos = share_image(s, i / len) * len + i % len;
 
         v[i] = bf16_to_float(bf16_from_float(
-            philox_uniform(philox(5, PHILOX_TEST, 0, (uint64_t)at).v[0]) + 0.5f));
+            philox_uniform(philox(5, PHILOX_TEST, 0, (uint64_t)pos).v[0]) + 0.5f));
     }
     p->backend->copy_in(p->device, program_data(p, x), v, tensor_size(x));
     p->backend->copy_in(p->device, p->base[MEMORY_CONTROL], &c, sizeof(c));

@@ -141,17 +141,17 @@ static void *run(void *arg)
 }
 
 static void near(const char *what, const float *want, const float *got, int64_t n,
-                 double most)
+                 double max)
 {
     for (int64_t i = 0; i < n; i++)
-        if (!(fabs((double)got[i] - (double)want[i]) <= most))
+        if (!(fabs((double)got[i] - (double)want[i]) <= max))
             fail_msg("%s[%lld]: %.9g, not %.9g", what, (long long)i, (double)got[i],
                      (double)want[i]);
 }
 
-/* Compares with the reference in one process, to within `most`. The parts of a lowered
+/* Compares with the reference in one process, to within `max`. The parts of a lowered
  * norm sum in fp32, which loses digits where the mean is large. */
-static void compare(const struct backend *backend, int ranks, double most)
+static void compare(const struct backend *backend, int ranks, double max)
 {
     struct collective group = {.world = ranks, .mean = meet_mean, .sum = meet};
     struct part *whole = xcalloc(1, sizeof(*whole)), *p = xcalloc(RANKS, sizeof(*p));
@@ -169,14 +169,14 @@ static void compare(const struct backend *backend, int ranks, double most)
     }
     for (int r = 0; r < ranks; r++) {
         (void)pthread_join(thread[r], NULL);
-        near("y", whole->y + r * n, p[r].y, n, most);
-        near("dx", whole->dx + r * n, p[r].dx, n, most);
-        near("statistics", whole->stats, p[r].stats, STATS, 30 * most);
+        near("y", whole->y + r * n, p[r].y, n, max);
+        near("dx", whole->dx + r * n, p[r].dx, n, max);
+        near("statistics", whole->stats, p[r].stats, STATS, 30 * max);
         assert_memory_equal(p[0].stats, p[r].stats, sizeof(p[r].stats));
         for (int i = 0; i < GRADS; i++)
             grads[i] += p[r].grads[i];
     }
-    near("parameters' gradients", whole->grads, grads, GRADS, 100 * most);
+    near("parameters' gradients", whole->grads, grads, GRADS, 100 * max);
     free(whole);
     free(p);
 }

@@ -170,17 +170,17 @@ static void formats_keep_everything(void **state)
         struct dataset *a = open_source(from, maps), *b;
 
         for (const struct pack_format *const *f = pack_table; *f; f++) {
-            char *to = make_temp_dir();
-            struct pack_result r = pack_to((*f)->name, a, to, SHARD, NULL);
+            char *dst = make_temp_dir();
+            struct pack_result r = pack_to((*f)->name, a, dst, SHARD, NULL);
 
             print_message("%s, %s\n", (*f)->name, maps ? "label maps" : "classes");
             assert_int_equal(r.samples, PACK_IMAGES);
             assert_int_equal(r.left_out, 0);
             assert_int_equal(r.containers, (*f)->whole ? 1 : 4);
-            b = open_packed(*f, to, maps);
+            b = open_packed(*f, dst, maps);
             same_data(a, b, (*f)->decodes);
             dataset_close(b);
-            remove_temp_dir(to);
+            remove_temp_dir(dst);
         }
         dataset_close(a);
         remove_temp_dir(from);
@@ -207,15 +207,15 @@ static int epoch_samples(struct loader *l, uint64_t epoch, int64_t from, int64_t
  * middle of an epoch. */
 static void shards_are_read_in_turn(void **state)
 {
-    char *from = make_classes(), *to = make_temp_dir();
+    char *from = make_classes(), *dst = make_temp_dir();
     struct dataset *a = open_source(from, false), *b;
     enum { EPOCHS = 4 };
     int64_t want[EPOCHS][PACK_IMAGES], got[PACK_IMAGES];
     int orders = 0;
 
     (void)state;
-    pack_to("tar", a, to, SHARD, NULL);
-    b = open_packed(pack_find("tar"), to, false);
+    pack_to("tar", a, dst, SHARD, NULL);
+    b = open_packed(pack_find("tar"), dst, false);
     for (int workers = 0; workers < 3; workers++) {
         struct loader_options o = {.transform = transform_for_training(SIDE),
                                    .batch = 5,
@@ -249,7 +249,7 @@ static void shards_are_read_in_turn(void **state)
     dataset_close(a);
     dataset_close(b);
     remove_temp_dir(from);
-    remove_temp_dir(to);
+    remove_temp_dir(dst);
 }
 
 /* Every container can be the source of every other. */
@@ -262,14 +262,14 @@ static void containers_are_packed_again(void **state)
     pack_to("tar", a, tar, 0, NULL);
     b = open_packed(pack_find("tar"), tar, true);
     for (const struct pack_format *const *f = pack_table; *f; f++) {
-        char *to = make_temp_dir();
+        char *dst = make_temp_dir();
         struct dataset *c;
 
-        pack_to((*f)->name, b, to, 0, NULL);
-        c = open_packed(*f, to, true);
+        pack_to((*f)->name, b, dst, 0, NULL);
+        c = open_packed(*f, dst, true);
         same_data(a, c, (*f)->decodes);
         dataset_close(c);
-        remove_temp_dir(to);
+        remove_temp_dir(dst);
     }
     dataset_close(a);
     dataset_close(b);
@@ -288,39 +288,39 @@ static char *read_whole(const char *dir, const char *name, size_t *len)
 /* Complete containers are kept; missing ones are written again with the same bytes. */
 static void a_stopped_run_goes_on(void **state)
 {
-    char *from = make_classes(), *to = make_temp_dir(), *path, *old, *new;
+    char *from = make_classes(), *dst = make_temp_dir(), *path, *old, *new;
     struct dataset *a = open_source(from, false);
     struct pack_result r;
     size_t old_len, new_len;
 
     (void)state;
-    pack_to("tar", a, to, SHARD, NULL);
-    old = read_whole(to, "train-000002.tar", &old_len);
-    path = path_join(to, "train-000002.tar");
+    pack_to("tar", a, dst, SHARD, NULL);
+    old = read_whole(dst, "train-000002.tar", &old_len);
+    path = path_join(dst, "train-000002.tar");
     assert_int_equal(unlink(path), 0);
-    make_file(to, ".packing/train-000002.tar", "half", 4); /* left by a killed run */
-    r = pack_to("tar", a, to, SHARD, NULL);
+    make_file(dst, ".packing/train-000002.tar", "half", 4); /* left by a killed run */
+    r = pack_to("tar", a, dst, SHARD, NULL);
     assert_int_equal(r.samples, SHARD);
     assert_int_equal(r.kept, PACK_IMAGES - SHARD);
-    new = read_whole(to, "train-000002.tar", &new_len);
+    new = read_whole(dst, "train-000002.tar", &new_len);
     assert_int_equal(new_len, old_len);
     assert_memory_equal(new, old, old_len);
     free(path);
-    path = path_join(to, ".packing");
+    path = path_join(dst, ".packing");
     assert_false(file_exists(path));
     free(path);
     free(old);
     free(new);
     dataset_close(a);
     remove_temp_dir(from);
-    remove_temp_dir(to);
+    remove_temp_dir(dst);
 }
 
 /* Shrinks images and their label maps. */
 static void images_are_made_smaller(void **state)
 {
     struct pack_encoding how = {.size = 20, .quality = 80, .filter = RESIZE_BICUBIC};
-    char *from = make_label_maps(), *to = make_temp_dir();
+    char *from = make_label_maps(), *dst = make_temp_dir();
     struct dataset *a = open_source(from, true), *b;
     struct image_limits limits = image_limits_or_default(NULL);
     struct image_decoder *d = image_decoder_new(NULL);
@@ -329,8 +329,8 @@ static void images_are_made_smaller(void **state)
     struct strbuf why = STRBUF_INIT;
 
     (void)state;
-    pack_to("tar", a, to, 0, &how);
-    b = open_packed(pack_find("tar"), to, true);
+    pack_to("tar", a, dst, 0, &how);
+    b = open_packed(pack_find("tar"), dst, true);
     for (int64_t i = 0; i < b->n; i++) {
         int w, h, sw = 30 + (int)(i % 5) * 12, sh = 26 + (int)(i % 4) * 14;
 
@@ -349,7 +349,7 @@ static void images_are_made_smaller(void **state)
     dataset_close(a);
     dataset_close(b);
     remove_temp_dir(from);
-    remove_temp_dir(to);
+    remove_temp_dir(dst);
 }
 
 /* Lossy images become JPEGs, all others PNGs; small images keep their bytes. */
@@ -369,7 +369,7 @@ static void a_source_says_how_it_is_encoded(void **state)
     (void)state;
     for (int k = 0; k < 2; k++) {
         struct pack_encoding how = {.size = sizes[k], .filter = RESIZE_BICUBIC};
-        char *from = make_temp_dir(), *to = make_temp_dir();
+        char *from = make_temp_dir(), *dst = make_temp_dir();
         struct dataset_bytes bytes = {0}, was = {0};
         struct strbuf why = STRBUF_INIT;
         struct dataset *a, *b;
@@ -386,8 +386,8 @@ static void a_source_says_how_it_is_encoded(void **state)
             free(path);
         }
         a = open_source(from, false);
-        assert_int_equal(pack_to("tar", a, to, 0, &how).samples, N);
-        b = open_packed(pack_find("tar"), to, false);
+        assert_int_equal(pack_to("tar", a, dst, 0, &how).samples, N);
+        b = open_packed(pack_find("tar"), dst, false);
         for (int i = 0; i < N; i++) {
             assert_int_equal(dataset_read(a, i, LIMIT, &was, &why), 0);
             assert_int_equal(dataset_read(b, i, LIMIT, &bytes, &why), 0);
@@ -402,23 +402,23 @@ static void a_source_says_how_it_is_encoded(void **state)
         dataset_close(a);
         dataset_close(b);
         remove_temp_dir(from);
-        remove_temp_dir(to);
+        remove_temp_dir(dst);
     }
 }
 
 /* Damaged samples are skipped; the others keep their order. */
 static void damaged_samples_are_left_out(void **state)
 {
-    char *from = make_classes(), *to = make_temp_dir();
+    char *from = make_classes(), *dst = make_temp_dir();
     struct dataset *a, *b;
     struct pack_result r;
 
     (void)state;
     make_file(from, "train/class0/06.jpg", "a text", 6);
     a = open_source(from, false);
-    r = pack_to("tar", a, to, SHARD, NULL);
+    r = pack_to("tar", a, dst, SHARD, NULL);
     assert_int_equal(r.left_out, 1);
-    b = open_packed(pack_find("tar"), to, false);
+    b = open_packed(pack_find("tar"), dst, false);
     assert_int_equal(b->n, a->n - 1);
     for (int64_t i = 0, k = 0; i < a->n; i++) {
         struct strbuf name = STRBUF_INIT;
@@ -431,7 +431,7 @@ static void damaged_samples_are_left_out(void **state)
     dataset_close(a);
     dataset_close(b);
     remove_temp_dir(from);
-    remove_temp_dir(to);
+    remove_temp_dir(dst);
 }
 
 /* No format writes a container whose samples are all skipped. */
@@ -451,17 +451,17 @@ static void an_empty_container_is_not_written(void **state)
     for (const struct pack_format *const *row = pack_table; *row; row++) {
         const struct pack_format *f = *row;
         int bad = (PACK_IMAGES + PACK_CLASSES - 1) / PACK_CLASSES;
-        char *to = make_temp_dir();
-        struct pack_result r = pack_to(f->name, a, to, bad, NULL);
+        char *dst = make_temp_dir();
+        struct pack_result r = pack_to(f->name, a, dst, bad, NULL);
 
         assert_int_equal(r.left_out, bad);
         assert_int_equal(r.samples, PACK_IMAGES - bad);
         assert_int_equal(r.containers, f->whole ? 1 : 2);
-        b = open_packed(f, to, false);
+        b = open_packed(f, dst, false);
         assert_int_equal(b->n, PACK_IMAGES - bad);
         same_sample(a, bad, b, 0, f->decodes);
         dataset_close(b);
-        remove_temp_dir(to);
+        remove_temp_dir(dst);
     }
     dataset_close(a);
     remove_temp_dir(from);

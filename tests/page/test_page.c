@@ -35,7 +35,8 @@ static int times(const char *text, const char *what)
 {
     int n = 0;
 
-    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+    for (const char *cursor = text; (cursor = strstr(cursor, what));
+         cursor += strlen(what))
         n++;
     return n;
 }
@@ -207,29 +208,29 @@ static void check_elements(const char *page)
     char open[32][16];
     int depth = 0;
 
-    for (const char *at = strstr(page, "<html"); at && *at; at++) {
-        bool end = at[0] == '<' && at[1] == '/', alone;
+    for (const char *cursor = strstr(page, "<html"); cursor && *cursor; cursor++) {
+        bool end = cursor[0] == '<' && cursor[1] == '/', alone;
         char name[16] = "";
 
-        if (*at != '<') {
-            if (depth && !strcmp(open[depth - 1], "body") && !strchr(" \n", *at))
-                fail_msg("text in the body alone: %.60s", at);
+        if (*cursor != '<') {
+            if (depth && !strcmp(open[depth - 1], "body") && !strchr(" \n", *cursor))
+                fail_msg("text in the body alone: %.60s", cursor);
             continue;
         }
-        (void)sscanf(at + 1 + end, "%15[a-z0-9]", name);
+        (void)sscanf(cursor + 1 + end, "%15[a-z0-9]", name);
         alone = !strcmp(name, "meta") || !strcmp(name, "img") || !strcmp(name, "br");
-        at = strchr(at, '>');
-        assert_non_null(at);
+        cursor = strchr(cursor, '>');
+        assert_non_null(cursor);
         if (!strcmp(name, "style") || !strcmp(name, "script")) {
             if (!end)
-                at = strstr(at, "</") - 1;
+                cursor = strstr(cursor, "</") - 1;
             continue;
         }
         if (end && (!depth || strcmp(open[depth - 1], name) != 0))
             fail_msg("</%s> closes <%s>", name, depth ? open[depth - 1] : "");
         if (end)
             depth--;
-        else if (!alone && at[-1] != '/')
+        else if (!alone && cursor[-1] != '/')
             memcpy(open[depth++], name, sizeof(name));
         assert_true(depth < 32);
     }

@@ -72,12 +72,12 @@ static void mark(char *seen, const struct tensor *t)
         assert_int_equal(seen[i]++, 0);
 }
 
-/* Returns the nodes of the backward phase from index `at` on that belong to no bucket. */
-static int backward_after(const struct graph *g, int at)
+/* Returns the nodes of the backward phase from index `pos` on that belong to no bucket. */
+static int backward_after(const struct graph *g, int pos)
 {
     int n = 0;
 
-    for (int i = at; i < g->nnode; i++)
+    for (int i = pos; i < g->nnode; i++)
         n += g->node[i]->phase == PHASE_BACKWARD && g->node[i]->op != &op_bucket_start &&
              g->node[i]->op != &op_grads_accumulate;
     return n;
@@ -86,14 +86,14 @@ static int backward_after(const struct graph *g, int at)
 /* After a bucket has started, no backward node writes to its range. */
 static void check_alone(const struct graph *g, const struct node *start)
 {
-    size_t from = start->out[0]->offset, to = from + tensor_size(start->out[0]);
+    size_t from = start->out[0]->offset, end = from + tensor_size(start->out[0]);
 
     for (int i = start->index + 1; i < g->nnode; i++) {
         const struct node *n = g->node[i];
 
         for (int k = 0; n->phase == PHASE_BACKWARD && k < n->nout; k++)
             assert_false(n->out[k]->memory == MEMORY_GRADS && n->out[k]->offset >= from &&
-                         n->out[k]->offset < to);
+                         n->out[k]->offset < end);
     }
 }
 

@@ -325,7 +325,7 @@ static const struct update_segment *segment_of(const struct built *t, const char
 static void test_groups(void **state)
 {
     const struct update_segment *s;
-    const char *by;
+    const char *optimizer;
     struct built t;
 
     (void)state;
@@ -337,16 +337,16 @@ static void test_groups(void **state)
                    "{match: '*.bias', weight_decay: 0.1}, {match: 'bn1.*', lr_scale: 4}]",
                    NULL});
     assert_int_equal(t.plan.groups.nuse, 2);
-    s = segment_of(&t, "fc.bias", &by);
-    assert_string_equal(by, "sgd");
+    s = segment_of(&t, "fc.bias", &optimizer);
+    assert_string_equal(optimizer, "sgd");
     assert_true(s->lr_scale == 10 && s->weight_decay == 0.2f);
-    s = segment_of(&t, "bn1.bias", &by); /* not of the last group */
-    assert_string_equal(by, "adamw");
+    s = segment_of(&t, "bn1.bias", &optimizer); /* not of the last group */
+    assert_string_equal(optimizer, "adamw");
     assert_true(s->lr_scale == 1.0f / 1024 && s->weight_decay == 0.1f);
-    s = segment_of(&t, "bn1.weight", &by);
-    assert_string_equal(by, "adamw");
+    s = segment_of(&t, "bn1.weight", &optimizer);
+    assert_string_equal(optimizer, "adamw");
     assert_true(s->lr_scale == 4.0f / 1024 && s->weight_decay == 0);
-    s = segment_of(&t, "conv1.weight", &by);
+    s = segment_of(&t, "conv1.weight", &optimizer);
     assert_true(s->lr_scale == 1.0f / 1024 && s->weight_decay == 0.03f);
     built_release(&t);
 }
@@ -359,11 +359,11 @@ static int half_nodes(const struct built *t, bool teacher)
     int n = 0;
 
     for (int i = 0; i < g->nnode; i++) {
-        const struct node *at = g->node[i];
+        const struct node *node = g->node[i];
 
-        if (at->phase == PHASE_FORWARD && at->op->nout &&
-            teacher == !strncmp(at->layer, "teacher.", 8))
-            n += dtype_is_half(at->out[0]->dtype);
+        if (node->phase == PHASE_FORWARD && node->op->nout &&
+            teacher == !strncmp(node->layer, "teacher.", 8))
+            n += dtype_is_half(node->out[0]->dtype);
     }
     return n;
 }

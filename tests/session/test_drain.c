@@ -78,11 +78,11 @@ static void await(struct device *dev, void *event)
     ((struct event *)event)->done = true;
 }
 
-static double seconds(struct device *dev, void *from, void *to)
+static double seconds(struct device *dev, void *src, void *dst)
 {
     (void)dev;
-    (void)from;
-    (void)to;
+    (void)src;
+    (void)dst;
     return 1;
 }
 

@@ -101,15 +101,15 @@ static double apart(const struct trained *a, const struct trained *b)
 
 static double loss_apart(const struct trained *a, const struct trained *b, int steps)
 {
-    double most = 0;
+    double max = 0;
 
     for (int i = 0; i < steps; i++) {
         double d = fabs(a->loss[i] - b->loss[i]) / a->loss[i];
 
-        if (!(d <= most))
-            most = d;
+        if (!(d <= max))
+            max = d;
     }
-    return most;
+    return max;
 }
 
 static void compare(const char *amp, double nudge, int steps)

@@ -127,9 +127,9 @@ static const struct segment *segment_of(const struct part *p, const char *name)
     return NULL;
 }
 
-static void fetch(struct net *n, enum memory m, float *to)
+static void fetch(struct net *n, enum memory m, float *dst)
 {
-    n->backend->copy_out(n->dev, to, n->base[m],
+    n->backend->copy_out(n->dev, dst, n->base[m],
                          (size_t)n->last.t.graph->flat->trained_len * sizeof(float));
 }
 
@@ -271,7 +271,7 @@ static void check_case(struct net *n)
 {
     const json_t *steps = json_object_get(n->want, "step");
     const json_t *accumulate = json_object_get(n->want, "accumulate");
-    size_t each = accumulate ? (size_t)json_integer_value(accumulate) : 1, at = 0;
+    size_t each = accumulate ? (size_t)json_integer_value(accumulate) : 1, pos = 0;
 
     configure(n);
     build(n, &n->micro, false);
@@ -282,8 +282,8 @@ static void check_case(struct net *n)
         const json_t *want = json_array_get(steps, i);
 
         for (size_t k = 1; k < each; k++)
-            run(n, &n->micro, at++);
-        run(n, &n->last, at++);
+            run(n, &n->micro, pos++);
+        run(n, &n->last, pos++);
         compare_weights(n, want, MEMORY_WEIGHTS, (int)i);
         compare_scales(n, want, (int)i);
     }

@@ -119,11 +119,11 @@ static void m_await(struct device *d, void *event)
         assert_true(go_on(d));
 }
 
-static double m_seconds(struct device *d, void *from, void *to)
+static double m_seconds(struct device *d, void *src, void *dst)
 {
-    assert_true(m_done(d, from));
-    assert_true(m_done(d, to));
-    return ((struct event *)to)->time - ((struct event *)from)->time;
+    assert_true(m_done(d, src));
+    assert_true(m_done(d, dst));
+    return ((struct event *)dst)->time - ((struct event *)src)->time;
 }
 
 static void m_copy(struct device *d, enum lane lane, void *dst, const void *src,
@@ -230,7 +230,7 @@ static void test_lanes(void **state)
     char input[SAMPLE], seen[RUNS][SAMPLE];
     struct control control[RUNS] = {0}, now = {0};
     struct metrics metrics = {0};
-    struct inflight_place to = {
+    struct inflight_place dst = {
         .to = {[BATCH_PIXELS] = input,
                [BATCH_LABELS] = input + PIXELS,
                [BATCH_KEYS] = input + PIXELS + LABELS},
@@ -240,7 +240,7 @@ static void test_lanes(void **state)
     int next = 0, after = 0;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(to.size));
+    inflight_init(&q, &mock, &d, inflight_slot_size(dst.size));
     for (int i = 0; i < RUNS; i++) {
         struct lent_batch b = {.pixels = host[i].pixels,
                                .labels = host[i].labels,
@@ -255,7 +255,7 @@ static void test_lanes(void **state)
         inflight_room(&q);
         assert_true(in_flight(&q) <= 1);
         after += i >= 2 && in_flight(&q) == 1;
-        inflight_input(&q, &to, &b);
+        inflight_input(&q, &dst, &b);
         for (int k = 0; k <= i; k++)
             lent += host[k].lent;
         assert_true(lent <= INFLIGHT_LENT);
@@ -285,16 +285,16 @@ static void test_not_lent(void **state)
     struct device d = {0};
     char pixels[PIXELS] = "pixels", labels[LABELS] = "labels";
     char input[PIXELS + LABELS];
-    struct inflight_place to = {
+    struct inflight_place dst = {
         .to = {[BATCH_PIXELS] = input, [BATCH_LABELS] = input + PIXELS},
         .size = {[BATCH_PIXELS] = PIXELS, [BATCH_LABELS] = LABELS},
     };
     struct inflight q;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(to.size));
+    inflight_init(&q, &mock, &d, inflight_slot_size(dst.size));
     inflight_room(&q);
-    inflight_input(&q, &to, &(struct lent_batch){.pixels = pixels, .labels = labels});
+    inflight_input(&q, &dst, &(struct lent_batch){.pixels = pixels, .labels = labels});
     memset(pixels, 0, PIXELS);
     memset(labels, 0, LABELS);
     inflight_ran(&q, NULL, NULL);

@@ -26,19 +26,19 @@ static void step(struct run *r, int n, int first)
 }
 
 /* Copies weights, momentum, and counters to a run whose counts differ. */
-static void hand_over(struct run *from, struct run *to, int64_t micro)
+static void hand_over(struct run *src, struct run *dst, int64_t micro)
 {
     static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_MOMENT1};
-    struct control c = session_control(&from->s);
-    float *all = xmalloc(run_bytes(from));
+    struct control c = session_control(&src->s);
+    float *all = xmalloc(run_bytes(src));
 
     for (int i = 0; i < 2; i++) {
-        session_get(&from->s, memory[i], all);
-        session_set(&to->s, memory[i], all);
+        session_get(&src->s, memory[i], all);
+        session_set(&dst->s, memory[i], all);
     }
     c.micro = micro;
-    session_set_control(&to->s, &c);
-    session_refresh(&to->s);
+    session_set_control(&dst->s, &c);
+    session_refresh(&dst->s);
     free(all);
 }
 

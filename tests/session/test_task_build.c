@@ -62,12 +62,12 @@ static int count(const struct built *t, const struct op *op)
 static const struct node *only(const struct built *t, const struct op *op)
 {
     const struct graph *g = t->build.graph;
-    int at = 0;
+    int pos = 0;
 
     assert_int_equal(count(t, op), 1);
-    while (g->node[at]->op != op)
-        at++;
-    return g->node[at];
+    while (g->node[pos]->op != op)
+        pos++;
+    return g->node[pos];
 }
 
 static struct regression_rule rule_of(const struct built *t)
@@ -131,13 +131,13 @@ static void units_are_constant_weights(void **state)
     built_init(&t, BUILD_TRAIN, (const char *[]){"MODEL.TASK", "regression", NULL});
     f = t.build.graph->flat;
     for (int k = 0; k < 2; k++) {
-        int at = f->ntrained;
+        int pos = f->ntrained;
 
-        while (at < f->nparam && strcmp(f->segment[at].tensor->name, name[k]) != 0)
-            at++;
-        assert_true(at < f->nparam);
-        assert_int_equal(f->segment[at].len, 3);
-        assert_null(f->segment[at].tensor->grad);
+        while (pos < f->nparam && strcmp(f->segment[pos].tensor->name, name[k]) != 0)
+            pos++;
+        assert_true(pos < f->nparam);
+        assert_int_equal(f->segment[pos].len, 3);
+        assert_null(f->segment[pos].tensor->grad);
     }
     built_release(&t);
 }

@@ -92,9 +92,10 @@ static void test_sizes(void **state)
         synth_shapes_draw(&p, large);
         for (int i = 0; i < BYTES; i++) {
             int k = i % 3, x = i / 3 % SIZE, y = i / 3 / SIZE;
-            const uint8_t *at = large + (2 * y * 2 * SIZE + 2 * x) * 3 + k;
+            const uint8_t *ptr = large + (2 * y * 2 * SIZE + 2 * x) * 3 + k;
 
-            half[i] = (uint8_t)((at[0] + at[3] + at[6 * SIZE] + at[6 * SIZE + 3]) / 4);
+            half[i] =
+                (uint8_t)((ptr[0] + ptr[3] + ptr[6 * SIZE] + ptr[6 * SIZE + 3]) / 4);
         }
         if (!(mean_difference(small, half, BYTES) < 12))
             fail_msg("%s: %g", synth_shape_name(shape),

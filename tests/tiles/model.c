@@ -73,12 +73,12 @@ void tile_load(int t, const void *from, int64_t stride)
         memcpy(model.tile[t][i], (const char *)from + i * stride, (size_t)bytes);
 }
 
-void tile_store(int t, void *to, int64_t stride)
+void tile_store(int t, void *dst, int64_t stride)
 {
     int bytes, rows = rows_of(t, &bytes);
 
     for (int i = 0; i < rows; i++)
-        memcpy((char *)to + i * stride, model.tile[t][i], (size_t)bytes);
+        memcpy((char *)dst + i * stride, model.tile[t][i], (size_t)bytes);
 }
 
 /* Flushes subnormals to zero; tests ignore the sign of the zero. */
@@ -90,16 +90,16 @@ static float flushed(float v)
 #define FAST __attribute__((target("avx512f,avx512bw,avx512vl")))
 
 /* Converts a row of bf16 to floats. */
-FAST static void widen(const uint8_t *row, int n, float *to)
+FAST static void widen(const uint8_t *row, int n, float *dst)
 {
     for (int i = 0; i < n; i++) {
         uint16_t h;
 
         memcpy(&h, row + 2 * i, sizeof(h));
-        to[i] = bf16_to_float(h);
+        dst[i] = bf16_to_float(h);
     }
     for (int i = 0; i < n; i++)
-        to[i] = flushed(to[i]);
+        dst[i] = flushed(dst[i]);
 }
 
 /*
@@ -108,7 +108,7 @@ FAST static void widen(const uint8_t *row, int n, float *to)
  * rounds once, like a fused multiply-add.
  */
 FAST static void multiply_row(const float left[TILE_DEPTH], float (*right)[2][TILE_ROWS],
-                              int pairs, float *to)
+                              int pairs, float *dst)
 {
     float part[2][TILE_ROWS] = {{0}};
 
@@ -118,13 +118,13 @@ FAST static void multiply_row(const float left[TILE_DEPTH], float (*right)[2][TI
             part[1][n] += left[2 * k + 1] * right[k][1][n];
         }
     for (int n = 0; n < TILE_ROWS; n++)
-        to[n] = flushed(flushed(to[n]) + flushed(part[0][n] + part[1][n]));
+        dst[n] = flushed(flushed(dst[n]) + flushed(part[0][n] + part[1][n]));
 }
 
 FAST void tile_multiply(int sum, int left, int right)
 {
     int bytes[3], rows = rows_of(sum, &bytes[0]), pairs = rows_of(right, &bytes[2]);
-    float wide[TILE_ROWS][2][TILE_ROWS], x[TILE_DEPTH], to[TILE_ROWS];
+    float wide[TILE_ROWS][2][TILE_ROWS], x[TILE_DEPTH], dst[TILE_ROWS];
 
     if (rows_of(left, &bytes[1]) != rows || bytes[1] / 4 != pairs ||
         bytes[2] != bytes[0] || sum == left || sum == right || left == right)
@@ -136,8 +136,8 @@ FAST void tile_multiply(int sum, int left, int right)
     }
     for (int row = 0; row < rows; row++) {
         widen(model.tile[left][row], 2 * pairs, x);
-        memcpy(to, model.tile[sum][row], sizeof(to));
-        multiply_row(x, wide, pairs, to);
-        memcpy(model.tile[sum][row], to, sizeof(to));
+        memcpy(dst, model.tile[sum][row], sizeof(dst));
+        multiply_row(x, wide, pairs, dst);
+        memcpy(model.tile[sum][row], dst, sizeof(dst));
     }
 }

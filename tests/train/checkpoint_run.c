@@ -66,22 +66,22 @@ const struct run_state ckpt_state = {
     .val_step = 3,
 };
 
-void ckpt_store(const char *to, const struct session *s, const struct run_state *state,
+void ckpt_store(const char *dst, const struct session *s, const struct run_state *state,
                 const struct class_list *classes, const char *config)
 {
     struct strbuf why = STRBUF_INIT;
     struct checkpoint c = {.s = NULL};
 
     checkpoint_copy(&c, s, state, classes, config);
-    if (checkpoint_store(&c, to, &why))
+    if (checkpoint_store(&c, dst, &why))
         fail_msg("%s", why.buf);
     checkpoint_release(&c);
     strbuf_release(&why);
 }
 
-void ckpt_write(struct run *r, const char *to)
+void ckpt_write(struct run *r, const char *dst)
 {
-    ckpt_store(to, &r->s, &ckpt_state, &ckpt_classes, "SEED: 0\n");
+    ckpt_store(dst, &r->s, &ckpt_state, &ckpt_classes, "SEED: 0\n");
 }
 
 void ckpt_same_array(struct run *a, struct run *b, enum memory m)
@@ -96,15 +96,15 @@ void ckpt_same_array(struct run *a, struct run *b, enum memory m)
     free(y);
 }
 
-void ckpt_damage(const char *file, long at)
+void ckpt_damage(const char *file, long pos)
 {
     FILE *f = fopen(file, "r+b");
     int c;
 
     assert_non_null(f);
-    (void)fseek(f, at, SEEK_SET);
+    (void)fseek(f, pos, SEEK_SET);
     c = fgetc(f);
-    (void)fseek(f, at, SEEK_SET);
+    (void)fseek(f, pos, SEEK_SET);
     (void)fputc(c ^ 1, f);
     (void)fclose(f);
 }

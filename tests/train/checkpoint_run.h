@@ -16,10 +16,10 @@ int ckpt_setup(void **state);
 int ckpt_teardown(void **state);
 
 /* Fails the test on errors. */
-void ckpt_store(const char *to, const struct session *s, const struct run_state *state,
+void ckpt_store(const char *dst, const struct session *s, const struct run_state *state,
                 const struct class_list *classes, const char *config);
-void ckpt_write(struct run *r, const char *to);
-void ckpt_damage(const char *file, long at); /* flips one bit of the byte at `at` */
+void ckpt_write(struct run *r, const char *dst);
+void ckpt_damage(const char *file, long pos); /* flips one bit of the byte at `at` */
 
 /* Fails the test unless both runs have the same bits in this memory. */
 void ckpt_same_array(struct run *a, struct run *b, enum memory m);

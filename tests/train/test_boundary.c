@@ -16,15 +16,15 @@
 static uint8_t *bytes_of(const json_t *image, const char *key, int64_t n)
 {
     const char *hex = json_string_value(json_object_get(image, key));
-    uint8_t *to = xmalloc((size_t)n);
+    uint8_t *dst = xmalloc((size_t)n);
 
     assert_int_equal(strlen(hex), 2 * n);
     for (int64_t i = 0; i < n; i++) {
         char two[] = {hex[2 * i], hex[2 * i + 1], '\0'};
 
-        to[i] = (uint8_t)strtol(two, NULL, 16);
+        dst[i] = (uint8_t)strtol(two, NULL, 16);
     }
-    return to;
+    return dst;
 }
 
 static void check(const char *what, double got, const json_t *want)

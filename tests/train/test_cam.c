@@ -103,10 +103,10 @@ static struct tensor *build(struct trial *t, const json_t *golden,
 
 static float *copy(struct trial *t, const struct tensor *x)
 {
-    float *to = xmalloc(tensor_size(x));
+    float *dst = xmalloc(tensor_size(x));
 
-    t->backend->copy_out(t->dev, to, program_data(t->program, x), tensor_size(x));
-    return to;
+    t->backend->copy_out(t->dev, dst, program_data(t->program, x), tensor_size(x));
+    return dst;
 }
 
 static void check_resized(const struct model_stage *s, const float *map,

@@ -220,7 +220,7 @@ static void test_counters(void **state)
 /* A flipped bit anywhere or a missing end is rejected, and the session is unchanged. */
 static void test_damage(void **state)
 {
-    static const long at[] = {9, 300, 20000, 1000000};
+    static const long ptr[] = {9, 300, 20000, 1000000};
     struct run_state got;
     struct run a, b;
     float *before;
@@ -235,7 +235,7 @@ static void test_damage(void **state)
 
         ckpt_write(&a, ckpt_path);
         if (i < 4)
-            ckpt_damage(ckpt_path, at[i]);
+            ckpt_damage(ckpt_path, ptr[i]);
         else
             assert_int_equal(truncate(ckpt_path, 1000000), 0);
         assert_int_equal(checkpoint_read(ckpt_path, &b.s, &got, &ckpt_classes, &why), -1);
@@ -295,16 +295,16 @@ static void rewrite(const char *key, const char *text)
 static void rewrite_state(struct run *r, const char *was, const char *becomes)
 {
     struct strbuf why = STRBUF_INIT, text = STRBUF_INIT;
-    const char *is, *at;
+    const char *is, *cursor;
     struct safetensors f;
 
     ckpt_write(r, ckpt_path);
     assert_int_equal(safetensors_open(&f, ckpt_path, &why), 0);
     is = safetensors_meta(&f, "trainc");
-    at = strstr(is, was);
-    assert_non_null(at);
-    strbuf_add(&text, is, (size_t)(at - is));
-    strbuf_addf(&text, "%s%s", becomes, at + strlen(was));
+    cursor = strstr(is, was);
+    assert_non_null(cursor);
+    strbuf_add(&text, is, (size_t)(cursor - is));
+    strbuf_addf(&text, "%s%s", becomes, cursor + strlen(was));
     safetensors_close(&f);
     rewrite("trainc", text.buf);
     strbuf_release(&text);

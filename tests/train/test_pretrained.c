@@ -238,19 +238,19 @@ static void write_microsoft(struct run *r)
 }
 
 /* A bias table or position embedding is resized to the larger window or image. */
-static void check_resized(struct run *from, struct run *to, const char *name,
+static void check_resized(struct run *src, struct run *dst, const char *name,
                           bool resized)
 {
-    const struct segment *a = run_segment(from, name), *b = run_segment(to, name);
+    const struct segment *a = run_segment(src, name), *b = run_segment(dst, name);
     const struct tensor *t = b->tensor;
     int64_t c = t->dim[t->ndim - 1];
     float *want = xcalloc((size_t)b->len, sizeof(*want));
 
     assert_int_equal(a->len != b->len, resized);
-    weight_grid_resize(from->weights + a->offset,
+    weight_grid_resize(src->weights + a->offset,
                        weight_grid_of(a->tensor->dim[t->ndim - 2]), want,
                        weight_grid_of(t->dim[t->ndim - 2]), c, GRID_BICUBIC);
-    assert_memory_equal(want, to->weights + b->offset, (size_t)b->len * sizeof(*want));
+    assert_memory_equal(want, dst->weights + b->offset, (size_t)b->len * sizeof(*want));
     free(want);
 }
 

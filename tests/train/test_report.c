@@ -64,12 +64,12 @@ static void test_calibration(void **state)
 
 static void check_file(const char *name, const char *want)
 {
-    char *at = path_join(dir, name), *text = file_read(at, &(size_t){0});
+    char *full = path_join(dir, name), *text = file_read(full, &(size_t){0});
 
     assert_non_null(text);
     assert_string_equal(text, want);
     free(text);
-    free(at);
+    free(full);
 }
 
 static void test_files(void **state)
@@ -97,15 +97,15 @@ static void test_files(void **state)
                "2.png,dog,dog,0.105361,0.9,0.9\n");
     assert_null(report_refuse(dir)); /* allowed again */
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        char *at = path_join(dir, files[i]);
+        char *full = path_join(dir, files[i]);
 
         if (i == 4) /* without the mark file the folder is not trainc's */
-            assert_int_equal(unlink(at), 0);
+            assert_int_equal(unlink(full), 0);
         if (i == 4)
             assert_non_null(report_refuse(dir));
         else
-            assert_int_equal(unlink(at), 0);
-        free(at);
+            assert_int_equal(unlink(full), 0);
+        free(full);
     }
     report_release(&r);
     dataset_close(d);

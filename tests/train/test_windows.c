@@ -11,14 +11,15 @@ static void check(int size, int window, double overlap, int grid)
 
     step = step < grid ? grid : step;
     for (int i = 0; i < a.n; i++) {
-        int at = window_place(&a, i);
+        int pos = window_place(&a, i);
 
-        if (at % grid)
-            fail_msg("size %d: window %d is at %d, no multiple of %d", size, i, at, grid);
-        if (at - before > step || (i && at <= before))
+        if (pos % grid)
+            fail_msg("size %d: window %d is at %d, no multiple of %d", size, i, pos,
+                     grid);
+        if (pos - before > step || (i && pos <= before))
             fail_msg("size %d: window %d is at %d after %d, steps are at most %d", size,
-                     i, at, before, step);
-        before = at;
+                     i, pos, before, step);
+        before = pos;
     }
     if (first > 0 || last + window < size || last + window >= size + window)
         fail_msg("size %d: windows from %d to %d", size, first, last + window);

@@ -56,15 +56,15 @@ static void begin_band(struct amx_band *b, const struct window_job *j, int begin
                        int64_t image, int y, int rows)
 {
     const struct amx_window *v = j->v;
-    ptrdiff_t at = (image * v->of.image + y * v->of.row + v->of.first) * v->of.channels;
+    ptrdiff_t pos = (image * v->of.image + y * v->of.row + v->of.first) * v->of.channels;
 
     *b = (struct amx_band){
         .depth = depth_of(v->reads),
         .steps = v->reads / depth_of(v->reads),
         .step = amx_window_step(v),
         .panel = (ptrdiff_t)v->packed * v->reads * LANES,
-        .y = (uint16_t *)j->a->to + at,
-        .relu_mask = j->a->relu_mask ? (const uint16_t *)j->a->relu_mask + at : NULL,
+        .y = (uint16_t *)j->a->to + pos,
+        .relu_mask = j->a->relu_mask ? (const uint16_t *)j->a->relu_mask + pos : NULL,
         .bias = j->a->bias,
         .act = j->a->act,
         .loops = j->dev->loops,
@@ -262,17 +262,17 @@ static size_t amx_forward_scratch(const struct conv_shape *s, int threads)
 
 static size_t amx_data_grad_scratch(const struct conv_shape *s, int threads)
 {
-    size_t most = 0;
+    size_t max = 0;
 
     for (int py = 0; py < s->stride_h && py < s->h; py++)
         for (int px = 0; px < s->stride_w && px < s->w; px++) {
             struct amx_window v = amx_window_data_grad(s, py, px);
             size_t bytes = window_scratch(&v, threads);
 
-            if (bytes > most)
-                most = bytes;
+            if (bytes > max)
+                max = bytes;
         }
-    return most * (size_t)threads;
+    return max * (size_t)threads;
 }
 
 const struct conv_loops conv_amx = {

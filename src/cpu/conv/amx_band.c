@@ -98,45 +98,45 @@ INLINE __m512 apply_epilogue(const struct amx_band *b, __m512 v, int k,
     return v;
 }
 
-INLINE void store_16(uint16_t *to, __m512 v)
+INLINE void store_16(uint16_t *dst, __m512 v)
 {
-    _mm256_storeu_si256((__m256i *)to, (__m256i)_mm512_cvtneps_pbh(v));
+    _mm256_storeu_si256((__m256i *)dst, (__m256i)_mm512_cvtneps_pbh(v));
 }
 
-INLINE void store_32(uint16_t *to, __m512 low, __m512 high)
+INLINE void store_32(uint16_t *dst, __m512 low, __m512 high)
 {
-    _mm512_storeu_si512(to, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+    _mm512_storeu_si512(dst, (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
 
 /*
- * Stores sums [i, i + n) of a block of `vectors` x 16 channels to pixels from `to` on.
+ * Stores sums [i, i + n) of a block of `vectors` x 16 channels to pixels from `dst` on.
  * Prefetches the destination of the next block, `next` elements on, because its stores
  * alone would fetch the lines too late.
  */
 INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n, int k,
-                      ptrdiff_t to, ptrdiff_t next, int vectors)
+                      ptrdiff_t dst, ptrdiff_t next, int vectors)
 {
     bool plain = !b->bias && !b->act.row && !b->relu_mask;
 
-    for (; n > 0; n--, i++, to += b->col) {
-        const float *at = sum[i / LANES * vectors] + i % LANES * LANES;
-        __m512 v = _mm512_load_ps(at);
+    for (; n > 0; n--, i++, dst += b->col) {
+        const float *ptr = sum[i / LANES * vectors] + i % LANES * LANES;
+        __m512 v = _mm512_load_ps(ptr);
 
-        _mm_prefetch((const char *)(b->y + to + next), _MM_HINT_T0);
+        _mm_prefetch((const char *)(b->y + dst + next), _MM_HINT_T0);
         if (plain && vectors > 1) {
-            store_32(b->y + to, v, _mm512_load_ps(at + TILE));
+            store_32(b->y + dst, v, _mm512_load_ps(ptr + TILE));
         } else if (plain && b->col == LANES && n > 1) { /* two adjacent pixels */
-            store_32(b->y + to, v, _mm512_load_ps(at + LANES));
-            n--, i++, to += b->col;
+            store_32(b->y + dst, v, _mm512_load_ps(ptr + LANES));
+            n--, i++, dst += b->col;
         } else if (vectors > 1) {
-            const uint16_t *relu_mask = b->relu_mask ? b->relu_mask + to : NULL;
+            const uint16_t *relu_mask = b->relu_mask ? b->relu_mask + dst : NULL;
 
-            store_32(b->y + to, apply_epilogue(b, v, k, relu_mask),
-                     apply_epilogue(b, _mm512_load_ps(at + TILE), k + LANES,
+            store_32(b->y + dst, apply_epilogue(b, v, k, relu_mask),
+                     apply_epilogue(b, _mm512_load_ps(ptr + TILE), k + LANES,
                                     relu_mask ? relu_mask + LANES : NULL));
         } else {
-            store_16(b->y + to,
-                     apply_epilogue(b, v, k, b->relu_mask ? b->relu_mask + to : NULL));
+            store_16(b->y + dst,
+                     apply_epilogue(b, v, k, b->relu_mask ? b->relu_mask + dst : NULL));
         }
     }
 }
@@ -181,18 +181,18 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
     if (multiplies)
         prefetch.lines = (int)(b->next_len * 2 / LINE / ((ptrdiff_t)blocks * multiplies));
     for (int p = 0; p < all; p += block) {
-        int at = exact && p + block > all ? all - block : p;
+        int pos = exact && p + block > all ? all - block : p;
 
         for (int k = b->begin; k < b->end; k += vectors * LANES) {
             ptrdiff_t w = k / LANES * b->panel;
 
             if (vectors > 1)
-                multiply_2x2(b, at * b->step, w, depth, &prefetch, sum);
+                multiply_2x2(b, pos * b->step, w, depth, &prefetch, sum);
             else
-                multiply_4x1(b, at * b->step, w, depth, &prefetch, sum);
+                multiply_4x1(b, pos * b->step, w, depth, &prefetch, sum);
             if (slow)
                 activate(b, sum, k, vectors);
-            store_block(&after, sum, at, k, vectors);
+            store_block(&after, sum, pos, k, vectors);
         }
     }
 }

@@ -65,19 +65,19 @@ static void plan_chunk(struct plan *p, int k, int threads)
     size_t sums = (size_t)p->blocks * (size_t)p->part * LANES * sizeof(float);
     size_t cached = p->shared ? (size_t)(2 * threads) * CACHED : CACHED;
     size_t copied = p->plain ? 0 : x;
-    int most =
+    int max =
         (int)(sums > SUMS ? (size_t)threads * STREAMED / x : cached / (copied + x + dy));
 
     /* a band should be large compared with the rows it reads above and below */
-    most = most > 3 * p->v.reach * p->v.pitch ? most : 3 * p->v.reach * p->v.pitch;
+    max = max > 3 * p->v.reach * p->v.pitch ? max : 3 * p->v.reach * p->v.pitch;
 
     p->rows = p->image_rows;
     if (p->plain && p->shared) /* each thread prepares a part */
         p->rows = (p->rows + threads - 1) / threads;
     while (p->rows > 1 &&
-           segment(p, p->rows) * (p->plain && p->shared ? threads : 1) > most)
+           segment(p, p->rows) * (p->plain && p->shared ? threads : 1) > max)
         p->rows = (p->rows + 1) / 2;
-    p->segments = p->plain && p->shared ? threads : most / segment(p, p->rows);
+    p->segments = p->plain && p->shared ? threads : max / segment(p, p->rows);
     if (p->rows < p->image_rows && !p->plain)
         p->segments = 1;
     p->segments =
@@ -162,16 +162,16 @@ struct mine {
 static struct mine mine_of(const struct grad_job *j, int thread)
 {
     const struct plan *p = j->p;
-    char *at = j->scratch + (size_t)thread * p->own;
+    char *cursor = j->scratch + (size_t)thread * p->own;
     char *chunk = j->scratch + (size_t)j->dev->threads * p->own +
                   (size_t)(p->shared ? 0 : thread) * p->chunk;
     struct mine m = {
         .thread = thread,
-        .copy = (uint16_t *)at,
+        .copy = (uint16_t *)cursor,
         .transposed = (uint16_t *)chunk,
         .pairs = (uint16_t *)(chunk + p->pairs),
-        .sum = (float *)(at + p->sum),
-        .bias = (float *)(at + p->bias),
+        .sum = (float *)(cursor + p->sum),
+        .bias = (float *)(cursor + p->bias),
         .k = p->part,
     };
 
@@ -199,18 +199,18 @@ static bool phase_read(const struct plan *p, const struct mine *m, int phase)
     ptrdiff_t lo = (ptrdiff_t)phase * p->v.reads * p->line;
 
     for (int t = 0; t < p->v.of.taps; t++) {
-        ptrdiff_t at = line_of(p, m, &p->v.of.tap[t], 0) - m->transposed;
+        ptrdiff_t pos = line_of(p, m, &p->v.of.tap[t], 0) - m->transposed;
 
-        if (at >= lo && at < lo + (ptrdiff_t)p->v.reads * p->line)
+        if (pos >= lo && pos < lo + (ptrdiff_t)p->v.reads * p->line)
             return true;
     }
     return false;
 }
 
-/* Transposes x into lines from position `at` of the chunk on; reads `count` positions at
+/* Transposes x into lines from position `pos` of the chunk on; reads `count` positions at
  * `from`. */
 ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
-                              const uint16_t *from, int count, int at)
+                              const uint16_t *from, int count, int pos)
 {
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
@@ -232,16 +232,16 @@ ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
                     fetch(plane + (i + prefetch) * step + c * DEPTH, wide * DEPTH);
                 amx_transpose(at_pixel, step, count - i, wide,
                               m->transposed +
-                                  (ptrdiff_t)(phase * v->reads + c) * p->line + at + i,
+                                  (ptrdiff_t)(phase * v->reads + c) * p->line + pos + i,
                               p->line);
             }
     }
 }
 
-/* Prepares both sides for rows [y, y + rows) of an image, from position `at` of the chunk
+/* Prepares both sides for rows [y, y + rows) of an image, from position `pos` of the chunk
  * on. */
 static void prepare(const struct grad_job *j, const struct mine *m, int64_t image, int y,
-                    int rows, int at)
+                    int rows, int pos)
 {
     const struct conv_shape *s = j->s;
     const struct plan *p = j->p;
@@ -256,12 +256,12 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
     };
 
     if (p->plain) {
-        transpose_all(j, m, x + (ptrdiff_t)y * s->w * s->c, rows * v->pitch, at);
+        transpose_all(j, m, x + (ptrdiff_t)y * s->w * s->c, rows * v->pitch, pos);
     } else {
         amx_window_copy(v, x, y, rows, m->copy);
-        transpose_all(j, m, m->copy, amx_window_plane(v, rows) * v->pitch, at);
+        transpose_all(j, m, m->copy, amx_window_plane(v, rows) * v->pitch, pos);
     }
-    amx_pair_up(&places, segment(p, rows), s->k, m->pairs + (ptrdiff_t)at * LANES,
+    amx_pair_up(&places, segment(p, rows), s->k, m->pairs + (ptrdiff_t)pos * LANES,
                 p->panel);
 }
 
@@ -315,10 +315,10 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
     struct amx_blocks b = {.line = p->line};
 
     for (int i = 0; i < p->left; i++) { /* past the last block, use the last again */
-        int at = min_int(block + i, p->blocks - 1);
+        int pos = min_int(block + i, p->blocks - 1);
 
         left[i] =
-            line_of(p, m, &p->v.of.tap[at % p->v.of.taps], at / p->v.of.taps * LANES);
+            line_of(p, m, &p->v.of.tap[pos % p->v.of.taps], pos / p->v.of.taps * LANES);
     }
     for (int lo = 0; lo < steps; lo += STEPS) {
         b.steps = min_int(STEPS, steps - lo);
@@ -422,11 +422,11 @@ static void reduce_part(void *arg, int64_t lo, int64_t hi)
         for (int block = 0; !p->whole && block < p->blocks; block++)
             put_tile(j, sum_at(p, &m, block, kb), parts, p->own, block, k);
         for (int i = 0; j->db && i < LANES; i++) {
-            const char *at = (const char *)(m.bias + (ptrdiff_t)kb * TILE + i);
+            const char *cursor = (const char *)(m.bias + (ptrdiff_t)kb * TILE + i);
 
             j->db[k + i] = 0;
             for (int t = 0; t < parts; t++)
-                j->db[k + i] += *(const float *)(at + (size_t)t * p->own);
+                j->db[k + i] += *(const float *)(cursor + (size_t)t * p->own);
         }
     }
 }

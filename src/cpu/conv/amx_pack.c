@@ -23,12 +23,12 @@ struct pack_job {
 };
 
 /* Stores one line; streamed, because the weights are used only after all are packed. */
-ISA static inline void put_line(uint32_t *to, __m512i v, bool streamed)
+ISA static inline void put_line(uint32_t *dst, __m512i v, bool streamed)
 {
     if (streamed)
-        _mm512_stream_si512((__m512i *)to, v);
+        _mm512_stream_si512((__m512i *)dst, v);
     else
-        _mm512_storeu_si512(to, v);
+        _mm512_storeu_si512(dst, v);
 }
 
 /* Mask of the first n of 16 lanes. */
@@ -39,7 +39,7 @@ INLINE __mmask16 first(int n)
 
 /* Forward: 16 outs, `next` apart, of at most `n` adjacent ins. */
 ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, int n,
-                             uint32_t *to, bool streamed)
+                             uint32_t *dst, bool streamed)
 {
     __m512i v[LANES];
     __mmask16 lower = first(n), upper = first(min_int(n, depth) - LANES);
@@ -49,18 +49,18 @@ ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, int n,
                                             _mm512_maskz_loadu_ps(lower, w));
     transpose16(v);
     for (int i = 0; i < depth / 2; i++)
-        put_line(to + (ptrdiff_t)i * LANES, v[i], streamed);
+        put_line(dst + (ptrdiff_t)i * LANES, v[i], streamed);
 }
 
 /* Backward: 16 adjacent outs; ins are `next` apart. */
-ISA static void pack_backward(const float *w, ptrdiff_t next, int depth, uint32_t *to,
+ISA static void pack_backward(const float *w, ptrdiff_t next, int depth, uint32_t *dst,
                               bool streamed)
 {
-    for (int i = 0; i < depth / 2; i++, w += 2 * next, to += LANES) {
+    for (int i = 0; i < depth / 2; i++, w += 2 * next, dst += LANES) {
         __m256i a = (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(w));
         __m256i b = (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(w + next));
 
-        put_line(to,
+        put_line(dst,
                  _mm512_or_si512(_mm512_cvtepu16_epi32(a),
                                  _mm512_slli_epi32(_mm512_cvtepu16_epi32(b), 16)),
                  streamed);

@@ -33,7 +33,7 @@ INLINE __mmask32 even_mask(int count)
 }
 
 /* Makes two lines of pixels from pairs of channels: low has pixels 0 to 15, high 16 to 31. */
-INLINE void store_lines(__m512i low, __m512i high, uint16_t *to, ptrdiff_t line,
+INLINE void store_lines(__m512i low, __m512i high, uint16_t *dst, ptrdiff_t line,
                         __mmask32 mask)
 {
     const __m512i even =
@@ -41,15 +41,15 @@ INLINE void store_lines(__m512i low, __m512i high, uint16_t *to, ptrdiff_t line,
                          30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
     const __m512i odd = _mm512_add_epi16(even, _mm512_set1_epi16(1));
 
-    _mm512_mask_storeu_epi16(to, mask, _mm512_permutex2var_epi16(low, even, high));
-    _mm512_mask_storeu_epi16(to + line, mask, _mm512_permutex2var_epi16(low, odd, high));
+    _mm512_mask_storeu_epi16(dst, mask, _mm512_permutex2var_epi16(low, even, high));
+    _mm512_mask_storeu_epi16(dst + line, mask, _mm512_permutex2var_epi16(low, odd, high));
 }
 
 /*
  * Transposes 32 channels of at most 32 pixels, `step` elements apart, to lines:
  * to[channel][pixel]. An odd `count` is padded with a zero.
  */
-ISA static void transpose_32(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
+ISA static void transpose_32(const uint16_t *x, ptrdiff_t step, int count, uint16_t *dst,
                              ptrdiff_t line)
 {
     __m512i low[LANES], high[LANES];
@@ -60,11 +60,11 @@ ISA static void transpose_32(const uint16_t *x, ptrdiff_t step, int count, uint1
     load_pixels(x + LANES * step, step, count - LANES, high);
     transpose16(high);
     for (int c = 0; c < LANES; c++)
-        store_lines(low[c], high[c], to + 2 * c * line, line, mask);
+        store_lines(low[c], high[c], dst + 2 * c * line, line, mask);
 }
 
 /* Does the same for 16 channels. */
-ISA static void transpose_16(const uint16_t *x, ptrdiff_t step, int count, uint16_t *to,
+ISA static void transpose_16(const uint16_t *x, ptrdiff_t step, int count, uint16_t *dst,
                              ptrdiff_t line)
 {
     __m512i v[LANES];
@@ -73,33 +73,33 @@ ISA static void transpose_16(const uint16_t *x, ptrdiff_t step, int count, uint1
     load_half_pixels(x, step, count, v);
     transpose16(v);
     for (int c = 0; c < LANES / 2; c++)
-        store_lines(v[c], v[c + LANES / 2], to + 2 * c * line, line, mask);
+        store_lines(v[c], v[c + LANES / 2], dst + 2 * c * line, line, mask);
 }
 
 void amx_transpose(const uint16_t *x, ptrdiff_t step, int count, int channels,
-                   uint16_t *to, ptrdiff_t line)
+                   uint16_t *dst, ptrdiff_t line)
 {
-    (channels == DEPTH ? transpose_32 : transpose_16)(x, step, count, to, line);
+    (channels == DEPTH ? transpose_32 : transpose_16)(x, step, count, dst, line);
 }
 
 static const uint16_t *next_place(struct amx_places *p)
 {
-    const uint16_t *at = NULL;
+    const uint16_t *ptr = NULL;
 
     if (!p->rows)
         return NULL;
     if (p->col < p->cols) {
-        at = p->next;
+        ptr = p->next;
         p->next += p->step;
     }
     if (++p->col == p->pitch) {
         p->col = 0;
         p->rows--;
     }
-    return at;
+    return ptr;
 }
 
-ISA void amx_pair_up(struct amx_places *from, int count, int channels, uint16_t *to,
+ISA void amx_pair_up(struct amx_places *src, int count, int channels, uint16_t *dst,
                      ptrdiff_t panel)
 {
     /* alternates words of a and b, for channels 0 to 15 and 16 to 31 */
@@ -108,22 +108,22 @@ ISA void amx_pair_up(struct amx_places *from, int count, int channels, uint16_t 
                          7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
     const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(LANES));
 
-    for (int i = 0; i < count; i += 2, to += 2 * LANES) {
-        const uint16_t *a = next_place(from), *b = next_place(from);
+    for (int i = 0; i < count; i += 2, dst += 2 * LANES) {
+        const uint16_t *a = next_place(src), *b = next_place(src);
 
         for (int c = 0; c < channels; c += 2 * LANES) {
             __mmask32 m = c + LANES < channels ? 0xffffffff : 0xffff;
             __m512i va = a ? _mm512_maskz_loadu_epi16(m, a + c) : _mm512_setzero_si512();
             __m512i vb = b ? _mm512_maskz_loadu_epi16(m, b + c) : _mm512_setzero_si512();
-            uint16_t *at = to + c / LANES * panel;
+            uint16_t *ptr = dst + c / LANES * panel;
 
             if (a)
                 _mm_prefetch((const char *)(a + c) + FETCH, _MM_HINT_T0);
             if (b)
                 _mm_prefetch((const char *)(b + c) + FETCH, _MM_HINT_T0);
-            _mm512_storeu_si512(at, _mm512_permutex2var_epi16(va, first, vb));
+            _mm512_storeu_si512(ptr, _mm512_permutex2var_epi16(va, first, vb));
             if (c + LANES < channels)
-                _mm512_storeu_si512(at + panel,
+                _mm512_storeu_si512(ptr + panel,
                                     _mm512_permutex2var_epi16(va, second, vb));
         }
     }

@@ -14,7 +14,7 @@
  * zero.
  */
 void amx_transpose(const uint16_t *x, ptrdiff_t step, int count, int channels,
-                   uint16_t *to, ptrdiff_t line);
+                   uint16_t *dst, ptrdiff_t line);
 
 /* Iterates over the positions of a band of dy; columns from `cols` to `pitch` have no
  * results. */
@@ -29,7 +29,7 @@ struct amx_places {
  * 2][16][2], panels of 16 channels, `panel` elements apart. Zeros where there is no
  * result.
  */
-void amx_pair_up(struct amx_places *from, int count, int channels, uint16_t *to,
+void amx_pair_up(struct amx_places *src, int count, int channels, uint16_t *dst,
                  ptrdiff_t panel);
 
 #endif

@@ -9,14 +9,14 @@ ISA void amx_multiply_2x2(const struct amx_blocks *b, float sum[4][TILE], bool f
     else
         sums_load(sum);
     for (int i = 0; i < b->steps; i++) {
-        const ptrdiff_t at = (ptrdiff_t)i * DEPTH, pair = at * LANES;
+        const ptrdiff_t pos = (ptrdiff_t)i * DEPTH, pair = pos * LANES;
 
         tile_load(6, b->right[0] + pair, LINE);
-        tile_load(4, b->left[0] + at, bytes);
+        tile_load(4, b->left[0] + pos, bytes);
         tile_multiply(0, 4, 6);
         tile_load(7, b->right[1] + pair, LINE);
         tile_multiply(1, 4, 7);
-        tile_load(5, b->left[1] + at, bytes);
+        tile_load(5, b->left[1] + pos, bytes);
         tile_multiply(2, 5, 6);
         tile_multiply(3, 5, 7);
     }
@@ -32,16 +32,16 @@ ISA void amx_multiply_4x1(const struct amx_blocks *b, float sum[4][TILE], bool f
     else
         sums_load(sum);
     for (int i = 0; i < b->steps; i++) {
-        const ptrdiff_t at = (ptrdiff_t)i * DEPTH;
+        const ptrdiff_t pos = (ptrdiff_t)i * DEPTH;
 
-        tile_load(6, b->right[0] + at * LANES, LINE);
-        tile_load(4, b->left[0] + at, bytes);
+        tile_load(6, b->right[0] + pos * LANES, LINE);
+        tile_load(4, b->left[0] + pos, bytes);
         tile_multiply(0, 4, 6);
-        tile_load(5, b->left[1] + at, bytes);
+        tile_load(5, b->left[1] + pos, bytes);
         tile_multiply(1, 5, 6);
-        tile_load(4, b->left[2] + at, bytes);
+        tile_load(4, b->left[2] + pos, bytes);
         tile_multiply(2, 4, 6);
-        tile_load(5, b->left[3] + at, bytes);
+        tile_load(5, b->left[3] + pos, bytes);
         tile_multiply(3, 5, 6);
     }
     sums_store(sum);
@@ -66,26 +66,26 @@ ISA void amx_multiply_ones(const uint16_t *right, int steps, float *sum, bool fi
     tile_store(0, sum, LINE);
 }
 
-ISA void amx_put(float *to, ptrdiff_t row, int n, const float *sum, int parts,
+ISA void amx_put(float *dst, ptrdiff_t row, int n, const float *sum, int parts,
                  size_t next, bool streamed)
 {
     __mmask16 some = (__mmask16)(n < LANES ? (1u << n) - 1 : 0xffffu);
     __m512i v[LANES];
 
     for (int i = 0; i < LANES; i++) {
-        const char *at = (const char *)(sum + (ptrdiff_t)i * LANES);
-        __m512 all = _mm512_loadu_ps(at);
+        const char *cursor = (const char *)(sum + (ptrdiff_t)i * LANES);
+        __m512 all = _mm512_loadu_ps(cursor);
 
         for (int t = 1; t < parts; t++)
-            all = _mm512_add_ps(all, _mm512_loadu_ps(at + (size_t)t * next));
+            all = _mm512_add_ps(all, _mm512_loadu_ps(cursor + (size_t)t * next));
         v[i] = (__m512i)all;
     }
     transpose16(v);
-    if (streamed && n == LANES && (uintptr_t)to % LINE == 0 && row % LANES == 0) {
+    if (streamed && n == LANES && (uintptr_t)dst % LINE == 0 && row % LANES == 0) {
         for (int i = 0; i < LANES; i++)
-            _mm512_stream_ps(to + i * row, (__m512)v[i]);
+            _mm512_stream_ps(dst + i * row, (__m512)v[i]);
         return;
     }
     for (int i = 0; i < LANES; i++)
-        _mm512_mask_storeu_ps(to + i * row, some, (__m512)v[i]);
+        _mm512_mask_storeu_ps(dst + i * row, some, (__m512)v[i]);
 }

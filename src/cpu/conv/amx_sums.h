@@ -27,7 +27,7 @@ void amx_multiply_ones(const uint16_t *right, int steps, float *sum, bool first)
  * to[channel of dy][n of 16 rows], `row` elements apart: the transposed tile, summed over
  * `parts` that are `next` bytes apart. streamed: too large to stay in the cache.
  */
-void amx_put(float *to, ptrdiff_t row, int n, const float *sum, int parts, size_t next,
+void amx_put(float *dst, ptrdiff_t row, int n, const float *sum, int parts, size_t next,
              bool streamed);
 
 #endif

@@ -125,44 +125,44 @@ static bool phase_read(const struct amx_window *v, int phase)
 
 /* Copies row y of the image, which may be outside, with its borders. */
 static void copy_row(const struct amx_window *v, const uint16_t *image, int y,
-                     uint16_t *to)
+                     uint16_t *dst)
 {
     int width = v->pitch * v->step, c = v->of.c;
     /* copied columns [lo, hi) are inside the image */
     int lo = v->left < 0 ? (-v->left + v->column - 1) / v->column : 0;
     int hi = (v->of.w - v->left + v->column - 1) / v->column;
-    size_t pixel = (size_t)c * sizeof(*to);
+    size_t pixel = (size_t)c * sizeof(*dst);
 
     if (hi > width)
         hi = width;
     if (y < 0 || y >= v->of.h || lo >= hi) {
-        memset(to, 0, (size_t)width * pixel);
+        memset(dst, 0, (size_t)width * pixel);
         return;
     }
     image += ((ptrdiff_t)y * v->of.w + v->left) * c;
-    memset(to, 0, (size_t)lo * pixel);
+    memset(dst, 0, (size_t)lo * pixel);
     if (v->column == 1)
-        memcpy(to + (ptrdiff_t)lo * c, image + (ptrdiff_t)lo * c,
+        memcpy(dst + (ptrdiff_t)lo * c, image + (ptrdiff_t)lo * c,
                (size_t)(hi - lo) * pixel);
     else
         for (int x = lo; x < hi; x++)
-            memcpy(to + (ptrdiff_t)x * c, image + (ptrdiff_t)x * v->column * c, pixel);
-    memset(to + (ptrdiff_t)hi * c, 0, (size_t)(width - hi) * pixel);
+            memcpy(dst + (ptrdiff_t)x * c, image + (ptrdiff_t)x * v->column * c, pixel);
+    memset(dst + (ptrdiff_t)hi * c, 0, (size_t)(width - hi) * pixel);
 }
 
 void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, int rows,
-                     uint16_t *to)
+                     uint16_t *dst)
 {
     int count = amx_window_plane(v, rows);
 
     for (int phase = 0; phase < v->of.step_h; phase++) {
-        uint16_t *plane = to + (size_t)(phase * count) * row_len(v);
+        uint16_t *plane = dst + (size_t)(phase * count) * row_len(v);
 
         if (!phase_read(v, phase))
             continue;
         for (int i = 0; i < count; i++)
             copy_row(v, image, (y + i) * v->of.step_h + v->top + phase,
                      plane + (size_t)i * row_len(v));
-        memset(plane + (size_t)count * row_len(v), 0, tail_len(v) * sizeof(*to));
+        memset(plane + (size_t)count * row_len(v), 0, tail_len(v) * sizeof(*dst));
     }
 }

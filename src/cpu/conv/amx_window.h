@@ -59,7 +59,7 @@ int amx_window_band(const struct amx_window *v, size_t bytes);
 
 /* Copies the input of rows [y, y + rows) of one image's results. */
 void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, int rows,
-                     uint16_t *to);
+                     uint16_t *dst);
 /* Returns the offset in such a copy that a tap of position 0 reads, in elements. */
 ptrdiff_t amx_window_tap(const struct amx_window *v, const struct conv_tap *t, int rows);
 /* True if all images count as one: each result reads the pixel at its own position. */

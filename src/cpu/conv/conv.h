@@ -80,9 +80,9 @@ struct conv_loops {
                         void *scratch);
 };
 
-static inline int min_int(int64_t n, int most)
+static inline int min_int(int64_t n, int max)
 {
-    return n < most ? (int)n : most;
+    return n < max ? (int)n : max;
 }
 
 static inline int round_up(int n, int unit)

@@ -42,16 +42,16 @@ static void depthwise_pack(const struct device *dev, const struct conv_shape *s,
                            void *packed, const float *w, bool backward)
 {
     int taps = s->kernel_h * s->kernel_w, block = 2 * dev->loops->lanes;
-    float *to = packed;
+    float *dst = packed;
 
     (void)backward;
-    memset(to, 0, depthwise_packed(s));
+    memset(dst, 0, depthwise_packed(s));
     for (int64_t c = 0; c < s->c; c++) {
         int64_t place = loops_place(s->type, dev->loops->lanes, c);
 
         place += place / block * block * (taps - 1);
         for (int t = 0; t < taps; t++)
-            to[place + (ptrdiff_t)t * block] =
+            dst[place + (ptrdiff_t)t * block] =
                 s->type == DTYPE_BF16 ? bf16_to_float(bf16_from_float(w[c * taps + t]))
                                       : w[c * taps + t];
     }
@@ -81,7 +81,7 @@ static void run_row(struct grad_job *j, int64_t image, int row, int channel)
     int block = 2 * j->dev->loops->lanes;
     const float *w = (const float *)j->a->packed + (ptrdiff_t)channel * v->taps;
     const float *x = NULL;
-    int64_t at = (image * v->image + row * v->row) * v->c + channel;
+    int64_t pos = (image * v->image + row * v->row) * v->c + channel;
     enum dtype t = j->dy.t;
     struct depthwise_tap tap[CONV_TAPS];
     struct depthwise_row r = {
@@ -89,8 +89,8 @@ static void run_row(struct grad_job *j, int64_t image, int row, int channel)
         .cols = v->cols,
         .c = min_int(v->c - channel, block),
         .tap = tap,
-        .y = cpu_out(j->a->to, t, at),
-        .relu_mask = cpu_at(j->a->relu_mask, t, at),
+        .y = cpu_out(j->a->to, t, pos),
+        .relu_mask = cpu_at(j->a->relu_mask, t, pos),
         .y_next = v->c,
     };
 

@@ -92,12 +92,12 @@ static void join(const struct grad_job *j, int64_t lo, int64_t hi)
 
     for (int64_t c = lo; c < hi; c++)
         for (int t = 0; t <= taps; t++) {
-            int64_t at = loops_place(j->s->type, j->dev->loops->lanes, c);
+            int64_t pos = loops_place(j->s->type, j->dev->loops->lanes, c);
             double sum = 0;
 
-            at += at / block * block * taps + t * block;
+            pos += pos / block * block * taps + t * block;
             for (int i = 0; i < j->dev->threads; i++)
-                sum += (double)j->scratch[(size_t)i * thread_floats(j) + (size_t)at];
+                sum += (double)j->scratch[(size_t)i * thread_floats(j) + (size_t)pos];
             if (t < taps)
                 j->dw[c * taps + t] = (float)sum;
             else if (j->db)

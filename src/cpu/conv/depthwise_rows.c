@@ -53,19 +53,19 @@ static int64_t ahead(const struct depthwise_rows *r)
     return image * (int64_t)dtype_size(r->t) <= L2_PART ? image : rows * r->w * r->c;
 }
 
-static void copy_row(const struct depthwise_rows *r, int64_t row, float *to)
+static void copy_row(const struct depthwise_rows *r, int64_t row, float *dst)
 {
-    int64_t at = (r->image * r->h + row) * r->w * r->c + r->channel;
+    int64_t pos = (r->image * r->h + row) * r->w * r->c + r->channel;
 
     r->dev->loops->conv.depthwise_pixels(&(const struct depthwise_pixels){
         .t = r->t,
-        .x = cpu_at(r->x, r->t, at),
+        .x = cpu_at(r->x, r->t, pos),
         .pixels = r->w,
         .c = min_int(r->c - r->channel, block_of(r)),
-        .readable = r->n * r->h * r->w * r->c - at,
+        .readable = r->n * r->h * r->w * r->c - pos,
         .next = r->c,
         .ahead = ahead(r),
-        .to = to,
+        .to = dst,
     });
 }
 

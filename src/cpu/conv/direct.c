@@ -62,10 +62,10 @@ struct pack_job {
 };
 
 /* 16 inputs by 16 outputs of one tap: to[i][o], in bf16 to[i / 2][o][i % 2]. */
-ISA static void pack_tile(enum dtype type, float tile[LANES][LANES], void *to)
+ISA static void pack_tile(enum dtype type, float tile[LANES][LANES], void *dst)
 {
-    float *f = to;
-    uint32_t *h = to;
+    float *f = dst;
+    uint32_t *h = dst;
 
     if (type == DTYPE_F32) {
         memcpy(f, tile, sizeof(float) * LANES * LANES);
@@ -96,9 +96,10 @@ ISA static void pack_part(void *arg, int64_t lo, int64_t hi)
     for (int64_t o = lo; o < hi; o += LANES)
         for (int tap = 0; tap < taps; tap++)
             for (int i = 0; i < in; i += LANES) {
-                char *to = (char *)j->packed +
-                           (size_t)((o / LANES * taps + tap) * (in / LANES) + i / LANES) *
-                               tile_bytes;
+                char *dst =
+                    (char *)j->packed +
+                    (size_t)((o / LANES * taps + tap) * (in / LANES) + i / LANES) *
+                        tile_bytes;
 
                 for (int a = 0; a < LANES; a++) {
                     int64_t row = (j->backward ? i : o) + a;
@@ -109,7 +110,7 @@ ISA static void pack_part(void *arg, int64_t lo, int64_t hi)
                     for (int b = 0; b < LANES; b++)
                         tile[j->backward ? a : b][j->backward ? b : a] = w[b];
                 }
-                pack_tile(s->type, tile, to);
+                pack_tile(s->type, tile, dst);
             }
 }
 
@@ -141,7 +142,7 @@ struct row {
 };
 
 /* Epilogue of 16 channels of a pixel: relu_value and relu_slope of ops/pointwise.h. */
-INLINE void apply_epilogue(const struct row *r, __m512 v, int64_t at, bool half)
+INLINE void apply_epilogue(const struct row *r, __m512 v, int64_t pos, bool half)
 {
     const __m512 zero = _mm512_setzero_ps();
 
@@ -152,16 +153,16 @@ INLINE void apply_epilogue(const struct row *r, __m512 v, int64_t at, bool half)
     if (r->relu_mask) {
         __m512 m = half ? (__m512)_mm512_slli_epi32(
                               _mm512_cvtepu16_epi32(_mm256_loadu_si256(
-                                  (const __m256i *)(r->relu_mask + 2 * at))),
+                                  (const __m256i *)(r->relu_mask + 2 * pos))),
                               16)
-                        : _mm512_loadu_ps(r->relu_mask + 4 * at);
+                        : _mm512_loadu_ps(r->relu_mask + 4 * pos);
 
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(m, zero, _CMP_LE_OQ), zero);
     }
     if (half)
-        _mm256_storeu_si256((__m256i *)(r->y + 2 * at), (__m256i)_mm512_cvtneps_pbh(v));
+        _mm256_storeu_si256((__m256i *)(r->y + 2 * pos), (__m256i)_mm512_cvtneps_pbh(v));
     else
-        _mm512_storeu_ps(r->y + 4 * at, v);
+        _mm512_storeu_ps(r->y + 4 * pos, v);
 }
 
 /* 12 pixels from column ox by `vectors` x 16 outputs from kb on. */
@@ -279,17 +280,17 @@ struct forward_job {
 
 /* Returns row y of an image with its border. */
 static const uint32_t *with_border(const struct conv_shape *s, const uint32_t *x,
-                                   uint32_t *to)
+                                   uint32_t *dst)
 {
     size_t side = (size_t)border(s) * (size_t)words_of(s);
     size_t row = (size_t)s->w * (size_t)words_of(s);
 
     if (!side)
         return x;
-    memset(to, 0, side * sizeof(*to));
-    memcpy(to + side, x, row * sizeof(*to));
-    memset(to + side + row, 0, side * sizeof(*to));
-    return to;
+    memset(dst, 0, side * sizeof(*dst));
+    memcpy(dst + side, x, row * sizeof(*dst));
+    memset(dst + side + row, 0, side * sizeof(*dst));
+    return dst;
 }
 
 /* Finds the taps of row y that are inside the image. */
@@ -331,9 +332,9 @@ static void forward_thread_rows(void *arg, int thread)
     struct tap tap[TAPS];
 
     cpu_part((int64_t)s->n * s->h, 1, thread, j->dev->threads, &lo, &hi);
-    for (int64_t at = lo; at < hi; at++) {
-        int y = (int)(at % s->h);
-        const uint32_t *image = (const uint32_t *)a->from + (at - y) * xrow;
+    for (int64_t pos = lo; pos < hi; pos++) {
+        int y = (int)(pos % s->h);
+        const uint32_t *image = (const uint32_t *)a->from + (pos - y) * xrow;
 
         if (y + below < s->h)
             fetch_in(&prefetch, 0, image + (y + below) * xrow, (size_t)xrow * 4, tiles);
@@ -346,8 +347,8 @@ static void forward_thread_rows(void *arg, int thread)
             .next = (ptrdiff_t)taps_of(s) * words_of(s) * LANES,
             .bias = a->bias,
             .relu_mask =
-                a->relu_mask ? (const char *)a->relu_mask + (size_t)at * yrow : NULL,
-            .y = (char *)a->to + (size_t)at * yrow,
+                a->relu_mask ? (const char *)a->relu_mask + (size_t)pos * yrow : NULL,
+            .y = (char *)a->to + (size_t)pos * yrow,
             .act = a->act,
             .loops = j->dev->loops,
             .prefetch = &prefetch,

@@ -47,13 +47,13 @@ size_t direct_weight_grad_scratch(const struct conv_shape *s, int threads)
 }
 
 /* One step: 16 channels of pixels a and b; each is NULL outside the image. */
-INLINE void step_half(const uint16_t *a, const uint16_t *b, uint32_t *to)
+INLINE void step_half(const uint16_t *a, const uint16_t *b, uint32_t *dst)
 {
     __m256i va = a ? _mm256_loadu_si256((const __m256i *)a) : _mm256_setzero_si256();
     __m256i vb = b ? _mm256_loadu_si256((const __m256i *)b) : _mm256_setzero_si256();
 
-    _mm256_storeu_si256((__m256i *)to, _mm256_unpacklo_epi16(va, vb));
-    _mm256_storeu_si256((__m256i *)(to + 8), _mm256_unpackhi_epi16(va, vb));
+    _mm256_storeu_si256((__m256i *)dst, _mm256_unpacklo_epi16(va, vb));
+    _mm256_storeu_si256((__m256i *)(dst + 8), _mm256_unpackhi_epi16(va, vb));
 }
 
 /* Returns the channel of a group of 16 that unpacking leaves at index i. */
@@ -64,26 +64,27 @@ static int place_half(int i)
 
 /* Copies 16 channels of a row of `width` pixels, shifted by `shift` columns. */
 INLINE void copy_half(const uint16_t *row, int width, int channels, int shift,
-                      uint32_t *to)
+                      uint32_t *dst)
 {
-    for (int i = 0; i < width; i += 2, to += LANES) {
+    for (int i = 0; i < width; i += 2, dst += LANES) {
         int x = i + shift;
         const uint16_t *p = row + (ptrdiff_t)x * channels;
 
         step_half(x >= 0 && x < width ? p : NULL,
-                  i + 1 < width && x + 1 >= 0 && x + 1 < width ? p + channels : NULL, to);
+                  i + 1 < width && x + 1 >= 0 && x + 1 < width ? p + channels : NULL,
+                  dst);
     }
 }
 
 INLINE void copy_float(const uint32_t *row, int width, int channels, int shift,
-                       uint32_t *to)
+                       uint32_t *dst)
 {
-    for (int i = 0; i < width; i++, to += LANES) {
+    for (int i = 0; i < width; i++, dst += LANES) {
         int x = i + shift;
 
-        _mm512_storeu_si512(to, x >= 0 && x < width
-                                    ? _mm512_loadu_si512(row + (ptrdiff_t)x * channels)
-                                    : _mm512_setzero_si512());
+        _mm512_storeu_si512(dst, x >= 0 && x < width
+                                     ? _mm512_loadu_si512(row + (ptrdiff_t)x * channels)
+                                     : _mm512_setzero_si512());
     }
 }
 
@@ -106,8 +107,8 @@ INLINE void sum_row(const char *row, int width, int channels, bool half, float *
  * Copies `rows` rows of an image, shifted by `shift` columns, as steps; adds their pixels
  * to total[channels], unless it is NULL.
  */
-ISA static void copy_rows(const struct conv_shape *s, const char *from, int channels,
-                          int rows, int shift, uint32_t *to, double *total)
+ISA static void copy_rows(const struct conv_shape *s, const char *src, int channels,
+                          int rows, int shift, uint32_t *dst, double *total)
 {
     bool half = s->type == DTYPE_BF16;
     size_t size = dtype_size(s->type), row = (size_t)s->w * (size_t)channels * size;
@@ -115,13 +116,13 @@ ISA static void copy_rows(const struct conv_shape *s, const char *from, int chan
     for (int c = 0; c < channels; c += LANES) {
         float sum[LANES] = {0};
 
-        for (int y = 0; y < rows; y++, to += (ptrdiff_t)row_steps(s) * LANES) {
-            const void *p = from + (size_t)y * row + (size_t)c * size;
+        for (int y = 0; y < rows; y++, dst += (ptrdiff_t)row_steps(s) * LANES) {
+            const void *p = src + (size_t)y * row + (size_t)c * size;
 
             if (half)
-                copy_half(p, s->w, channels, shift, to);
+                copy_half(p, s->w, channels, shift, dst);
             else
-                copy_float(p, s->w, channels, shift, to);
+                copy_float(p, s->w, channels, shift, dst);
             if (total && half)
                 sum_row(p, s->w, channels, true, sum);
             else if (total)
@@ -289,26 +290,26 @@ ISA static void reduce_tile(const struct grad_job *j, int tap, int o, int i)
     struct grad_scratch g = grad_layout(s);
     bool half = s->type == DTYPE_BF16;
     int wide = s->k == LANES ? LANES : 2 * LANES;
-    ptrdiff_t at = (ptrdiff_t)tap * s->c * s->k + (ptrdiff_t)(o / wide) * s->c * wide +
-                   (ptrdiff_t)i * wide + o % wide;
+    ptrdiff_t pos = (ptrdiff_t)tap * s->c * s->k + (ptrdiff_t)(o / wide) * s->c * wide +
+                    (ptrdiff_t)i * wide + o % wide;
     float tile[LANES][LANES];
 
-    for (int a = 0; a < LANES; a++, at += wide) {
+    for (int a = 0; a < LANES; a++, pos += wide) {
         __m512 v = _mm512_setzero_ps();
 
         for (int t = 0; t < j->dev->threads; t++)
             v = _mm512_add_ps(
                 v, _mm512_loadu_ps(
-                       (const float *)(j->scratch + (size_t)t * g.total + g.sum) + at));
+                       (const float *)(j->scratch + (size_t)t * g.total + g.sum) + pos));
         _mm512_storeu_ps(tile[half ? place_half(a) : a], v);
     }
     for (int b = 0; b < LANES; b++) {
-        float *to =
+        float *dst =
             j->dw +
             ((ptrdiff_t)(o + (half ? place_half(b) : b)) * taps_of(s) + tap) * s->c + i;
 
         for (int a = 0; a < LANES; a++)
-            to[a] = tile[a][b];
+            dst[a] = tile[a][b];
     }
 }
 

@@ -86,42 +86,41 @@ static const void *pixel_at(const struct conv_window *v, const void *from, size_
            ((p->image * v->h + y) * v->w + x) * v->c * (ptrdiff_t)size;
 }
 
-void gemm_gather(const struct device *dev, const struct conv_window *v, const float *from,
-                 int64_t at, int n, int lo, int hi, float *to, int64_t next,
+void gemm_gather(const struct device *dev, const struct conv_window *v, const float *src,
+                 int64_t pos, int n, int lo, int hi, float *dst, int64_t next,
                  int64_t panel)
 {
-    struct conv_place p = conv_place(v->rows, v->cols, at);
+    struct conv_place p = conv_place(v->rows, v->cols, pos);
 
-    for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p), to += next)
+    for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p), dst += next)
         for (int d = lo, end; d < hi; d = end) {
             int t = d / v->c;
-            const float *pixel = pixel_at(v, from, sizeof(float), &p, t);
+            const float *pixel = pixel_at(v, src, sizeof(float), &p, t);
 
             end = min_int((t + 1) * v->c, hi);
             dev->loops->conv.gemm_spread(pixel ? pixel + d % v->c : NULL, end - d, UNIT,
-                                         to + (d - lo) / UNIT * panel, panel);
+                                         dst + (d - lo) / UNIT * panel, panel);
         }
 }
 
 void gemm_gather_pairs(const struct device *dev, const struct conv_window *v,
-                       const uint16_t *from, int64_t at, int n, int lo, int hi, float *to,
-                       int64_t next, int64_t panel)
+                       const uint16_t *src, int64_t pos, int n, int lo, int hi,
+                       float *dst, int64_t next, int64_t panel)
 {
-    struct conv_place p = conv_place(v->rows, v->cols, at);
+    struct conv_place p = conv_place(v->rows, v->cols, pos);
 
-    for (int i = 0; i < n; i += 2, conv_place_next(v->rows, v->cols, &p), to += next) {
+    for (int i = 0; i < n; i += 2, conv_place_next(v->rows, v->cols, &p), dst += next) {
         struct conv_place first = p;
 
         conv_place_next(v->rows, v->cols, &p);
         for (int d = lo, end; d < hi; d = end) {
             int t = d / v->c;
-            const uint16_t *a = pixel_at(v, from, sizeof(*from), &first, t);
-            const uint16_t *b =
-                i + 1 < n ? pixel_at(v, from, sizeof(*from), &p, t) : NULL;
+            const uint16_t *a = pixel_at(v, src, sizeof(*src), &first, t);
+            const uint16_t *b = i + 1 < n ? pixel_at(v, src, sizeof(*src), &p, t) : NULL;
 
             end = min_int((t + 1) * v->c, hi);
             dev->loops->conv.gemm_pairs(a ? a + d % v->c : NULL, b ? b + d % v->c : NULL,
-                                        end - d, UNIT, to + (d - lo) / UNIT * panel,
+                                        end - d, UNIT, dst + (d - lo) / UNIT * panel,
                                         panel);
         }
     }
@@ -202,20 +201,20 @@ static void pack_window(const struct device *dev, const struct conv_shape *s,
 static void gemm_pack(const struct device *dev, const struct conv_shape *s, void *packed,
                       const float *w, bool backward)
 {
-    float *to = packed;
+    float *dst = packed;
 
     if (!backward) {
         struct conv_window v = conv_window_forward(s, 1);
 
-        pack_window(dev, s, &v, to, w, false);
+        pack_window(dev, s, &v, dst, w, false);
         return;
     }
     for (int py = 0; py < s->stride_h; py++)
         for (int px = 0; px < s->stride_w; px++) {
             struct conv_window v = conv_window_data_grad(s, py, px);
 
-            pack_window(dev, s, &v, to, w, true);
-            to += window_weights(&v);
+            pack_window(dev, s, &v, dst, w, true);
+            dst += window_weights(&v);
         }
 }
 
@@ -249,20 +248,21 @@ struct gemm_results {
     const void *add[ROWS], *relu_mask[ROWS];
 };
 
-static void find_results(const struct window_job *j, int64_t at, int n,
+static void find_results(const struct window_job *j, int64_t pos, int n,
                          struct gemm_results *r)
 {
     const struct conv_window *v = j->v;
-    struct conv_place p = conv_place(v->rows, v->cols, at);
+    struct conv_place p = conv_place(v->rows, v->cols, pos);
     enum dtype t = j->pairs ? DTYPE_BF16 : DTYPE_F32;
 
     for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p)) {
-        ptrdiff_t to = (p.image * v->image + p.row * v->row + p.col * v->col + v->first) *
-                       v->channels;
+        ptrdiff_t out_pos =
+            (p.image * v->image + p.row * v->row + p.col * v->col + v->first) *
+            v->channels;
 
-        r->y[i] = cpu_out(j->a->to, t, to);
-        r->add[i] = cpu_at(j->a->add, t, to);
-        r->relu_mask[i] = cpu_at(j->a->relu_mask, t, to);
+        r->y[i] = cpu_out(j->a->to, t, out_pos);
+        r->add[i] = cpu_at(j->a->add, t, out_pos);
+        r->relu_mask[i] = cpu_at(j->a->relu_mask, t, out_pos);
     }
 }
 
@@ -279,14 +279,14 @@ static struct conv_finish finish_of(const struct conv_args *a,
 }
 
 /* Computes results [at, at + n). */
-static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
+static void run_rows(const struct window_job *j, int64_t pos, int n, float *copy)
 {
     const struct conv_window *v = j->v;
     int depth = gemm_depth(v), chunk = chunk_of(v, j->pairs);
     const float *from = j->a->from;
     struct gemm_results r;
 
-    find_results(j, at, n, &r);
+    find_results(j, pos, n, &r);
     for (int i = 0; !depth && i < n; i++)
         memset(r.y[i], 0, (size_t)v->channels * (j->pairs ? 2 : sizeof(float)));
     for (int lo = 0; lo < depth; lo += chunk) {
@@ -308,12 +308,12 @@ static void run_rows(const struct window_job *j, int64_t at, int n, float *copy)
         };
 
         if (read_in_place(v)) {
-            g.a = from + at * v->c + lo;
+            g.a = from + pos * v->c + lo;
             g.a_row = v->c;
-            g.prefetch[0].at = from + (at + n) * v->c + (ptrdiff_t)n * lo;
+            g.prefetch[0].at = from + (pos + n) * v->c + (ptrdiff_t)n * lo;
             g.prefetch[0].bytes = (ptrdiff_t)n * (hi - lo) * (ptrdiff_t)sizeof(float);
         } else {
-            gemm_gather(j->dev, v, from, at, n, lo, hi, copy, g.a_row, UNIT);
+            gemm_gather(j->dev, v, from, pos, n, lo, hi, copy, g.a_row, UNIT);
         }
         j->dev->loops->conv.gemm_rows(&g);
     }
@@ -374,16 +374,16 @@ static size_t gemm_forward_scratch(const struct conv_shape *s, int threads)
 
 static size_t gemm_data_grad_scratch(const struct conv_shape *s, int threads)
 {
-    size_t most = 0;
+    size_t max = 0;
 
     for (int py = 0; py < s->stride_h; py++)
         for (int px = 0; px < s->stride_w; px++) {
             struct conv_window v = words_of(s, conv_window_data_grad(s, py, px));
             size_t floats = thread_floats(&v, s->type == DTYPE_BF16);
 
-            most = floats > most ? floats : most;
+            max = floats > max ? floats : max;
         }
-    return most * (size_t)threads * sizeof(float);
+    return max * (size_t)threads * sizeof(float);
 }
 
 const struct conv_loops conv_gemm = {

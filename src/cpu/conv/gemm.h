@@ -33,16 +33,16 @@ bool gemm_in_place(const struct conv_window *v);
 
 /*
  * Copies columns [lo, hi), multiples of 16, of `n` rows of the im2col matrix from result
- * `at` on: to[row * next + (column - lo) / 16 * panel + column % 16].
+ * `pos` on: to[row * next + (column - lo) / 16 * panel + column % 16].
  */
-void gemm_gather(const struct device *dev, const struct conv_window *v, const float *from,
-                 int64_t at, int n, int lo, int hi, float *to, int64_t next,
+void gemm_gather(const struct device *dev, const struct conv_window *v, const float *src,
+                 int64_t pos, int n, int lo, int hi, float *dst, int64_t next,
                  int64_t panel);
 
 /* Does the same for bf16: rows are pairs of results, the last padded with zero if n is odd. */
 void gemm_gather_pairs(const struct device *dev, const struct conv_window *v,
-                       const uint16_t *from, int64_t at, int n, int lo, int hi, float *to,
-                       int64_t next, int64_t panel);
+                       const uint16_t *src, int64_t pos, int n, int lo, int hi,
+                       float *dst, int64_t next, int64_t panel);
 
 size_t gemm_weight_grad_scratch(const struct conv_shape *s, int threads);
 void gemm_weight_grad(const struct device *dev, const struct conv_shape *s, const void *x,

@@ -73,60 +73,61 @@ static float *sums_of(const struct grad_job *j, int thread)
 /*
  * Copies n results, `taken` of their `channels` each, as one side in panels of `width`.
  */
-static void copy_side(const struct grad_job *j, const void *from, ptrdiff_t channels,
-                      int n, int taken, int width, float *to, int64_t panel)
+static void copy_side(const struct grad_job *j, const void *src, ptrdiff_t channels,
+                      int n, int taken, int width, float *dst, int64_t panel)
 {
-    const uint16_t *half = from;
-    const float *row = from;
+    const uint16_t *half = src;
+    const float *row = src;
 
-    for (int i = 0; i < n && j->pairs; i += 2, half += 2 * channels, to += width)
+    for (int i = 0; i < n && j->pairs; i += 2, half += 2 * channels, dst += width)
         j->dev->loops->conv.gemm_pairs(half, i + 1 < n ? half + channels : NULL, taken,
-                                       width, to, panel);
-    for (int i = 0; i < n && !j->pairs; i++, row += channels, to += width)
-        j->dev->loops->conv.gemm_spread(row, taken, width, to, panel);
+                                       width, dst, panel);
+    for (int i = 0; i < n && !j->pairs; i++, row += channels, dst += width)
+        j->dev->loops->conv.gemm_spread(row, taken, width, dst, panel);
 }
 
-/* Returns channel `first` of result `at`. */
-static const void *result_at(const struct grad_job *j, const void *p, int64_t at,
+/* Returns channel `first` of result `pos`. */
+static const void *result_at(const struct grad_job *j, const void *p, int64_t pos,
                              int channels, int first)
 {
-    return (const char *)p + (at * channels + first) * (ptrdiff_t)dtype_size(j->s->type);
+    return (const char *)p + (pos * channels + first) * (ptrdiff_t)dtype_size(j->s->type);
 }
 
 /* Copies columns [lo, hi) of the im2col matrix for results [at, at + n). */
-static void copy_x(const struct grad_job *j, int64_t at, int n, int lo, int hi, float *to)
+static void copy_x(const struct grad_job *j, int64_t pos, int n, int lo, int hi,
+                   float *dst)
 {
     const struct conv_window *v = &j->v;
 
     if (gemm_in_place(v))
-        copy_side(j, result_at(j, j->x, at, v->c, lo), v->c, n, hi - lo, GEMM_RIGHT, to,
+        copy_side(j, result_at(j, j->x, pos, v->c, lo), v->c, n, hi - lo, GEMM_RIGHT, dst,
                   j->right);
     else if (j->pairs)
-        gemm_gather_pairs(j->dev, v, j->x, at, n, lo, hi, to, GEMM_RIGHT, j->right);
+        gemm_gather_pairs(j->dev, v, j->x, pos, n, lo, hi, dst, GEMM_RIGHT, j->right);
     else
-        gemm_gather(j->dev, v, j->x, at, n, lo, hi, to, GEMM_RIGHT, j->right);
+        gemm_gather(j->dev, v, j->x, pos, n, lo, hi, dst, GEMM_RIGHT, j->right);
 }
 
-/* Prefetches `channels` channels of the n results after the first `at`. */
+/* Prefetches `channels` channels of the n results after the first `pos`. */
 static struct gemm_prefetch prefetch_of(const struct grad_job *j, const void *p,
-                                        int64_t at, int n, int channels)
+                                        int64_t pos, int n, int channels)
 {
     return (struct gemm_prefetch){
-        .at = result_at(j, p, at, channels, 0),
+        .at = result_at(j, p, pos, channels, 0),
         .bytes = (ptrdiff_t)n * channels * (ptrdiff_t)dtype_size(j->s->type),
     };
 }
 
 /* Adds results [at, at + n) to a thread's sums. */
 static void add_results(const struct grad_job *j, const struct conv_part *part,
-                        int64_t at, int n, float *copy, float *sums, bool add)
+                        int64_t pos, int n, float *copy, float *sums, bool add)
 {
     const struct conv_shape *s = j->s;
     int depth = gemm_depth(&j->v), chunk = copied_columns(j);
     float *left = copy + chunk / GEMM_RIGHT * j->right;
 
-    copy_side(j, result_at(j, j->dy, at, s->k, part->row), s->k, n, part->rows, GEMM_LEFT,
-              left, j->left);
+    copy_side(j, result_at(j, j->dy, pos, s->k, part->row), s->k, n, part->rows,
+              GEMM_LEFT, left, j->left);
     for (int lo = part->col; lo < part->col + part->cols; lo += chunk) {
         int hi = min_int(lo + chunk, part->col + part->cols);
         /* data read as a whole by this thread is prefetched once */
@@ -134,7 +135,7 @@ static void add_results(const struct grad_job *j, const struct conv_part *part,
         bool dy = first && part->rows == s->k;
         bool x = first && part->cols == depth && gemm_in_place(&j->v);
 
-        copy_x(j, at, n, lo, hi, copy);
+        copy_x(j, pos, n, lo, hi, copy);
         j->dev->loops->conv.gemm_sums(&(const struct gemm_sums){
             .rows = part->rows,
             .cols = hi - lo,
@@ -147,8 +148,8 @@ static void add_results(const struct grad_job *j, const struct conv_part *part,
             .y = sums + (ptrdiff_t)part->row * depth + lo,
             .add = add,
             .pairs = j->pairs,
-            .prefetch = {prefetch_of(j, j->dy, at + n, dy ? n : 0, s->k),
-                         prefetch_of(j, j->x, at + n, x ? n : 0, s->c)},
+            .prefetch = {prefetch_of(j, j->dy, pos + n, dy ? n : 0, s->k),
+                         prefetch_of(j, j->x, pos + n, x ? n : 0, s->c)},
         });
     }
 }

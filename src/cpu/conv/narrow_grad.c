@@ -35,45 +35,45 @@ static struct pairs pairs_of(const struct conv_shape *s)
 }
 
 /* to[c] = (a[c], b[c]) as 32-bit pairs */
-INLINE void interleave(const uint16_t *a, const uint16_t *b, uint32_t *to, int c)
+INLINE void interleave(const uint16_t *a, const uint16_t *b, uint32_t *dst, int c)
 {
     if (c == 4) {
         for (int i = 0; i < 4; i++)
-            to[i] = (uint32_t)a[i] | (uint32_t)b[i] << 16;
+            dst[i] = (uint32_t)a[i] | (uint32_t)b[i] << 16;
         return;
     }
     for (int i = 0; i < c; i += LANES) {
         __m512i lo = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(a + i)));
         __m512i hi = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(b + i)));
 
-        _mm512_storeu_si512(to + i, _mm512_or_si512(lo, _mm512_slli_epi32(hi, 16)));
+        _mm512_storeu_si512(dst + i, _mm512_or_si512(lo, _mm512_slli_epi32(hi, 16)));
     }
 }
 
 ISA static void pair_input(const struct conv_shape *s, const struct pairs *p,
-                           const uint16_t *pad, uint32_t *to)
+                           const uint16_t *pad, uint32_t *dst)
 {
     int c = padded_channels(s->c);
     ptrdiff_t row = (ptrdiff_t)(s->w + 2) * c;
 
     for (int a = 0; a < p->arrays; a++)
         for (int y = 0; y < s->h + 2; y++)
-            for (int j = 0; j < p->columns; j++, to += c) {
+            for (int j = 0; j < p->columns; j++, dst += c) {
                 int col = s->stride_h == 1 ? 2 * j + a : 4 * j + a;
                 const uint16_t *f = pad + y * row + (ptrdiff_t)col * c;
 
                 if (col + s->stride_h < s->w + 2) /* otherwise the pair is never read */
-                    interleave(f, f + (ptrdiff_t)s->stride_h * c, to, c);
+                    interleave(f, f + (ptrdiff_t)s->stride_h * c, dst, c);
             }
 }
 
-ISA static void pair_output(const struct conv_shape *s, const uint16_t *dy, uint32_t *to)
+ISA static void pair_output(const struct conv_shape *s, const uint16_t *dy, uint32_t *dst)
 {
     size_t pixels = (size_t)s->ho * (size_t)s->wo;
 
     for (size_t i = 0; i < pixels; i += 2)
         interleave(dy + i * (size_t)s->k, dy + (i + 1) * (size_t)s->k,
-                   to + i / 2 * (size_t)s->k, s->k);
+                   dst + i / 2 * (size_t)s->k, s->k);
 }
 
 /* 16 input by 16 output channels of one tap, summed over the pixels of one image. */
@@ -139,21 +139,21 @@ static void grad_image(const struct conv_shape *s, const struct pairs *p,
 
     for (int kb = 0; kb < s->k; kb += LANES)
         for (int r = 0; r < 3; r++) {
-            const uint32_t *at[3];
+            const uint32_t *row_x[3];
 
             for (int t = 0; t < 3; t++)
-                at[t] = x + (size_t)p->array_of[t] * p->len + r * row +
-                        (ptrdiff_t)p->shift[t] * c;
-            float *to = sum + ((ptrdiff_t)(kb / LANES) * 9 + 3 * r) * c * LANES;
+                row_x[t] = x + (size_t)p->array_of[t] * p->len + r * row +
+                           (ptrdiff_t)p->shift[t] * c;
+            float *dst = sum + ((ptrdiff_t)(kb / LANES) * 9 + 3 * r) * c * LANES;
 
             if (c == 4) {
-                grad_stem(at, s->stride_h * row, dy + kb, ho, p->per_row, s->k, to);
+                grad_stem(row_x, s->stride_h * row, dy + kb, ho, p->per_row, s->k, dst);
                 continue;
             }
             for (int t = 0; t < 3; t++)
                 for (int cb = 0; cb < c; cb += LANES)
-                    grad_block(at[t] + cb, s->stride_h * row, dy + kb, ho, p->per_row, c,
-                               s->k, to + ((ptrdiff_t)t * c + cb) * LANES);
+                    grad_block(row_x[t] + cb, s->stride_h * row, dy + kb, ho, p->per_row,
+                               c, s->k, dst + ((ptrdiff_t)t * c + cb) * LANES);
         }
 }
 
@@ -188,14 +188,14 @@ static void reduce_sums(const struct conv_shape *s, const char *scratch,
     for (int k = 0; k < s->k; k++)
         for (int tap = 0; tap < 9; tap++)
             for (int i = 0; i < s->c; i++) {
-                size_t at =
+                size_t pos =
                     (((size_t)(k / LANES) * 9 + (size_t)tap) * (size_t)c + (size_t)i) *
                         LANES +
                     (size_t)(k % LANES);
                 float v = 0;
 
                 for (int t = 0; t < threads; t++)
-                    v += ((const float *)(scratch + (size_t)t * g->total + g->sum))[at];
+                    v += ((const float *)(scratch + (size_t)t * g->total + g->sum))[pos];
                 dw[((size_t)k * 9 + (size_t)tap) * (size_t)s->c + (size_t)i] = v;
             }
 }

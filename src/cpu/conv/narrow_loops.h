@@ -43,14 +43,14 @@ static inline size_t align64(size_t n)
 }
 
 /* Copies one image with a zero border; pads 3 channels to 4. */
-static inline void pad_image(const struct conv_shape *s, const uint16_t *x, uint16_t *to)
+static inline void pad_image(const struct conv_shape *s, const uint16_t *x, uint16_t *dst)
 {
     int cp = padded_channels(s->c), w = s->w, row = (w + 2) * cp;
 
-    memset(to, 0, (size_t)row * sizeof(*to));
-    memset(to + (ptrdiff_t)(s->h + 1) * row, 0, (size_t)row * sizeof(*to));
+    memset(dst, 0, (size_t)row * sizeof(*dst));
+    memset(dst + (ptrdiff_t)(s->h + 1) * row, 0, (size_t)row * sizeof(*dst));
     for (int y = 0; y < s->h; y++) {
-        uint16_t *t = to + (ptrdiff_t)(y + 1) * row;
+        uint16_t *t = dst + (ptrdiff_t)(y + 1) * row;
         const uint16_t *f = x + (ptrdiff_t)y * w * s->c;
 
         memset(t, 0, (size_t)cp * sizeof(*t));

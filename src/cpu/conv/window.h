@@ -35,11 +35,11 @@ struct conv_place {
     int row, col;
 };
 
-static inline struct conv_place conv_place(int rows, int cols, int64_t at)
+static inline struct conv_place conv_place(int rows, int cols, int64_t pos)
 {
-    int64_t row = at / cols;
+    int64_t row = pos / cols;
 
-    return (struct conv_place){row / rows, (int)(row % rows), (int)(at % cols)};
+    return (struct conv_place){row / rows, (int)(row % rows), (int)(pos % cols)};
 }
 
 static inline void conv_place_next(int rows, int cols, struct conv_place *p)

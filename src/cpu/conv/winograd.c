@@ -61,7 +61,7 @@ static void pack_unit(const struct pack_job *j, int in, int out)
     ptrdiff_t row = (ptrdiff_t)j->taps * j->c;
     ptrdiff_t plane = (ptrdiff_t)j->in * round_up(j->out, PANEL);
     const float *from[WINOGRAD_TAPS];
-    float *to[WINOGRAD_PLANES];
+    float *dst[WINOGRAD_PLANES];
 
     for (int t = 0; t < j->taps; t++) {
         const float *w = j->backward ? j->w + in * row + (j->taps - 1 - t) * j->c + out
@@ -72,12 +72,12 @@ static void pack_unit(const struct pack_job *j, int in, int out)
         from[t] = tap[t];
     }
     for (int p = 0; p < j->planes; p++)
-        to[p] = j->packed + p * plane + (ptrdiff_t)out * j->in + (ptrdiff_t)in * PANEL;
+        dst[p] = j->packed + p * plane + (ptrdiff_t)out * j->in + (ptrdiff_t)in * PANEL;
     j->dev->loops->conv.winograd(WINOGRAD_W, &(const struct winograd_values){
                                                  .line = j->planes < WINOGRAD_PLANES,
                                                  .n = (int64_t)UNIT * PANEL,
                                                  .from = from,
-                                                 .to = to,
+                                                 .to = dst,
                                              });
 }
 
@@ -120,11 +120,11 @@ struct forward_job {
 
 /* Planes of a block: [tile][channel] */
 static struct winograd_planes row_planes(const struct winograd_tiles *w, int channels,
-                                         float *at)
+                                         float *ptr)
 {
     int64_t next = odd_lines(channels);
 
-    return (struct winograd_planes){at, w->most * next + UNIT, GEMM_RIGHT, next};
+    return (struct winograd_planes){ptr, w->most * next + UNIT, GEMM_RIGHT, next};
 }
 
 static size_t thread_floats(const struct conv_shape *s, const struct winograd_tiles *w)

@@ -68,7 +68,7 @@ struct winograd_planes {
  */
 void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
                     const struct winograd_tiles *w, const float *image, int all,
-                    int channels, int64_t lo, int n, const struct winograd_planes *to);
+                    int channels, int64_t lo, int n, const struct winograd_planes *dst);
 /* Transforms the GEMM results of a block back and applies the epilogue of `a`. */
 void winograd_results(const struct device *dev, const struct conv_shape *s,
                       const struct winograd_tiles *w, const struct conv_args *a,

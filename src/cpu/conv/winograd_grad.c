@@ -13,11 +13,11 @@ struct grad_job {
 
 /* Planes of a block: [channel / width][tile][width] */
 static struct winograd_planes panel_planes(const struct winograd_tiles *w, int channels,
-                                           int width, float *at)
+                                           int width, float *ptr)
 {
     int64_t panel = odd_lines(round_up(w->most * width, GEMM_RIGHT));
 
-    return (struct winograd_planes){at, channels / width * panel, panel, width};
+    return (struct winograd_planes){ptr, channels / width * panel, panel, width};
 }
 
 /* A thread's part of the sums, rows k and columns c, and its scratch. */
@@ -41,11 +41,11 @@ static size_t thread_floats(const struct grad_job *j)
 
 static struct mine mine_of(const struct grad_job *j, int thread)
 {
-    float *at = j->scratch + (size_t)thread * thread_floats(j);
+    float *ptr = j->scratch + (size_t)thread * thread_floats(j);
     struct mine m = {.part = conv_share_part(&j->share, j->s->k, j->s->c, thread)};
 
-    m.x = panel_planes(&j->w, m.part.cols, GEMM_RIGHT, at);
-    m.dy = panel_planes(&j->w, m.part.rows, GEMM_LEFT, at + j->w.planes * m.x.plane);
+    m.x = panel_planes(&j->w, m.part.cols, GEMM_RIGHT, ptr);
+    m.dy = panel_planes(&j->w, m.part.rows, GEMM_LEFT, ptr + j->w.planes * m.x.plane);
     m.sums = m.dy.at + j->w.planes * m.dy.plane;
     m.bias = m.sums + (ptrdiff_t)j->w.planes * m.part.rows * m.part.cols;
     return m;
@@ -107,7 +107,7 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
 {
     const struct conv_part *part = &m->part;
     const float *from[WINOGRAD_PLANES];
-    float *to[WINOGRAD_TAPS];
+    float *dst[WINOGRAD_TAPS];
 
     for (int p = 0; p < j->w.planes; p++) {
         float *sum = m->sums + ((ptrdiff_t)p * part->rows + k - part->row) * part->cols;
@@ -118,12 +118,12 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
         from[p] = sum;
     }
     for (int t = 0; t < j->w.taps; t++)
-        to[t] = j->dw + ((ptrdiff_t)k * j->w.taps + t) * j->s->c + part->col;
+        dst[t] = j->dw + ((ptrdiff_t)k * j->w.taps + t) * j->s->c + part->col;
     j->dev->loops->conv.winograd(WINOGRAD_DW, &(const struct winograd_values){
                                                   .line = j->w.planes < WINOGRAD_PLANES,
                                                   .n = part->cols,
                                                   .from = from,
-                                                  .to = to,
+                                                  .to = dst,
                                               });
     if (j->db && part->col == 0) {
         const float *sum = m->bias + k - part->row;

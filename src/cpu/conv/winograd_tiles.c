@@ -28,15 +28,15 @@ struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads)
         .taps = s->kernel_h * s->kernel_w,
     };
     int64_t tile, blocks, each;
-    int most;
+    int max;
 
     w.planes = w.y.reads * w.x.reads;
     w.all = (int64_t)s->n * w.y.tiles * w.x.tiles;
     tile = w.planes * (int64_t)(s->c + s->k) * (int64_t)sizeof(float);
-    most = min_int(NEAR / tile, WINOGRAD_MAX);
-    most = most < FEW ? FEW : most;
+    max = min_int(NEAR / tile, WINOGRAD_MAX);
+    max = max < FEW ? FEW : max;
     each = (w.all + threads - 1) / threads;
-    blocks = (each + most - 1) / most; /* of about equal size */
+    blocks = (each + max - 1) / max; /* of about equal size */
     w.most = round_up((int)((each + blocks - 1) / blocks), GEMM_ROWS);
     return w;
 }
@@ -52,7 +52,7 @@ static int first_of(const struct winograd_axis *a, int t)
  * for those outside. Returns their number.
  */
 static int find_pixels(const struct conv_shape *s, const struct winograd_tiles *w,
-                       const struct conv_place *p, bool reads, ptrdiff_t *at)
+                       const struct conv_place *p, bool reads, ptrdiff_t *ptr)
 {
     int rows = reads ? w->y.reads : w->y.results,
         cols = reads ? w->x.reads : w->x.results;
@@ -67,14 +67,14 @@ static int find_pixels(const struct conv_shape *s, const struct winograd_tiles *
         bool inside = y >= 0 && y < s->h;
 
         for (int c = 0, x = left; c < cols; c++, x += w->x.dilation)
-            at[n++] = inside && x >= 0 && x < s->w ? row + x : -1;
+            ptr[n++] = inside && x >= 0 && x < s->w ? row + x : -1;
     }
     return n;
 }
 
 void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
                     const struct winograd_tiles *w, const float *image, int all,
-                    int channels, int64_t lo, int n, const struct winograd_planes *to)
+                    int channels, int64_t lo, int n, const struct winograd_planes *dst)
 {
     static const float zeros[PIECE];
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
@@ -82,20 +82,21 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
     int width = reads ? GEMM_RIGHT : GEMM_LEFT;
     const float *from[WINOGRAD_PLANES];
     float *plane[WINOGRAD_PLANES];
-    ptrdiff_t at[WINOGRAD_PLANES];
+    ptrdiff_t ptr[WINOGRAD_PLANES];
 
     for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
-        int pixels = find_pixels(s, w, &p, reads, at);
+        int pixels = find_pixels(s, w, &p, reads, ptr);
 
         for (int c = 0; c < channels; c += PIECE) {
             for (int q = 0; q < pixels; q++)
-                from[q] = at[q] < 0 ? zeros : image + at[q] * all + c;
+                from[q] = ptr[q] < 0 ? zeros : image + ptr[q] * all + c;
             for (int q = 0; q < w->planes; q++)
-                plane[q] = to->at + q * to->plane + i * to->next + c / width * to->panel;
+                plane[q] =
+                    dst->at + q * dst->plane + i * dst->next + c / width * dst->panel;
             dev->loops->conv.winograd(t, &(const struct winograd_values){
                                              .line = w->planes < WINOGRAD_PLANES,
                                              .n = min_int(channels - c, PIECE),
-                                             .panel = to->panel,
+                                             .panel = dst->panel,
                                              .from = from,
                                              .to = plane,
                                          });
@@ -109,20 +110,20 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
 {
     static const float zeros[PIECE];
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
-    ptrdiff_t at[4];
+    ptrdiff_t ptr[4];
     float nowhere[PIECE] = {0}, *y = a->to, *to[4];
     const float *plane[WINOGRAD_PLANES];
     const float *m = a->relu_mask, *other = a->add;
     const void *relu_mask[4], *add[4];
 
     for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
-        int pixels = find_pixels(s, w, &p, false, at);
+        int pixels = find_pixels(s, w, &p, false, ptr);
 
         for (int c = 0; c < s->k; c += PIECE) {
             for (int q = 0; q < pixels; q++) {
-                to[q] = at[q] < 0 ? nowhere : y + at[q] * s->k + c;
-                relu_mask[q] = at[q] < 0 || !m ? zeros : m + at[q] * s->k + c;
-                add[q] = at[q] < 0 || !other ? zeros : other + at[q] * s->k + c;
+                to[q] = ptr[q] < 0 ? nowhere : y + ptr[q] * s->k + c;
+                relu_mask[q] = ptr[q] < 0 || !m ? zeros : m + ptr[q] * s->k + c;
+                add[q] = ptr[q] < 0 || !other ? zeros : other + ptr[q] * s->k + c;
             }
             for (int q = 0; q < w->planes; q++)
                 plane[q] = from->at + q * from->plane + i * from->next + c;
@@ -145,14 +146,14 @@ void winograd_bias(const struct device *dev, const struct conv_shape *s,
                    int64_t lo, int n, float *db)
 {
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
-    ptrdiff_t at[4];
+    ptrdiff_t ptr[4];
 
     for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
-        int pixels = find_pixels(s, w, &p, false, at);
+        int pixels = find_pixels(s, w, &p, false, ptr);
 
         for (int q = 0; q < pixels; q++)
-            if (at[q] >= 0)
-                dev->loops->accumulate(db, dy + at[q] * s->k, channels, false);
+            if (ptr[q] >= 0)
+                dev->loops->accumulate(db, dy + ptr[q] * s->k, channels, false);
     }
 }
 

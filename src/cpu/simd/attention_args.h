@@ -98,11 +98,11 @@ static inline int attention_keys(int lanes, int tokens)
 }
 
 /* Returns the next n floats, aligned to 64 bytes. */
-static inline float *attention_carve(float *base, int64_t *at, int64_t n)
+static inline float *attention_carve(float *base, int64_t *pos, int64_t n)
 {
-    float *p = base ? base + *at : NULL;
+    float *p = base ? base + *pos : NULL;
 
-    *at += (n + 15) / 16 * 16;
+    *pos += (n + 15) / 16 * 16;
     return p;
 }
 
@@ -110,7 +110,7 @@ static inline float *attention_carve(float *base, int64_t *at, int64_t n)
 static inline int64_t attention_room(struct attention_room *r, int lanes, int tokens,
                                      int head, bool gradient, float *base)
 {
-    int64_t rows, panels, scores, at = 0;
+    int64_t rows, panels, scores, pos = 0;
 
     r->keys = attention_keys(lanes, tokens);
     r->features = attention_keys(lanes, head);
@@ -119,24 +119,24 @@ static inline int64_t attention_room(struct attention_room *r, int lanes, int to
     rows = (int64_t)tokens * r->features;
     panels = (r->keys + 2 * (int64_t)lanes - 1) / (2 * lanes) * 2 * lanes * head;
     scores = (int64_t)r->block * r->keys;
-    r->q = attention_carve(base, &at, rows);
-    r->k = attention_carve(base, &at, rows);
-    r->v = attention_carve(base, &at, rows);
-    r->kt = attention_carve(base, &at, panels);
-    r->s = attention_carve(base, &at, scores);
-    r->y = attention_carve(base, &at, (int64_t)r->block * r->features);
-    r->q_norm = attention_carve(base, &at, tokens);
-    r->k_norm = attention_carve(base, &at, tokens);
-    r->m = attention_carve(base, &at, (int64_t)lanes * r->keys);
-    r->share = attention_carve(base, &at, r->block);
+    r->q = attention_carve(base, &pos, rows);
+    r->k = attention_carve(base, &pos, rows);
+    r->v = attention_carve(base, &pos, rows);
+    r->kt = attention_carve(base, &pos, panels);
+    r->s = attention_carve(base, &pos, scores);
+    r->y = attention_carve(base, &pos, (int64_t)r->block * r->features);
+    r->q_norm = attention_carve(base, &pos, tokens);
+    r->k_norm = attention_carve(base, &pos, tokens);
+    r->m = attention_carve(base, &pos, (int64_t)lanes * r->keys);
+    r->share = attention_carve(base, &pos, r->block);
     if (!gradient)
-        return at;
-    r->dy = attention_carve(base, &at, rows);
-    r->vt = attention_carve(base, &at, panels);
-    r->ds = attention_carve(base, &at, scores);
-    r->dk = attention_carve(base, &at, rows);
-    r->dv = attention_carve(base, &at, rows);
-    return at;
+        return pos;
+    r->dy = attention_carve(base, &pos, rows);
+    r->vt = attention_carve(base, &pos, panels);
+    r->ds = attention_carve(base, &pos, scores);
+    r->dk = attention_carve(base, &pos, rows);
+    r->dv = attention_carve(base, &pos, rows);
+    return pos;
 }
 
 #endif

@@ -14,14 +14,14 @@ struct attention_loops {
     void (*grad)(const struct attention *a);
     /* Copy n elements of each pixel, `stride` apart, to fp32 rows, and back, + add[row].
      * Rows with pixel -1 are set to 0, or not written. Rows have space for whole vectors. */
-    void (*gather_rows)(enum dtype t, const void *from, const int *pixel, int rows,
-                        int64_t stride, int n, float *to, int64_t to_row);
-    void (*scatter_rows)(enum dtype t, const float *from, int64_t from_row,
+    void (*gather_rows)(enum dtype t, const void *src, const int *pixel, int rows,
+                        int64_t stride, int n, float *dst, int64_t to_row);
+    void (*scatter_rows)(enum dtype t, const float *src, int64_t from_row,
                          const int *pixel, int rows, int64_t stride, int n,
-                         const float *add, void *to);
+                         const float *add, void *dst);
     /* Transposes rows into the right side of a GEMM, panels of [cols][2 LANES]; columns
      * are padded with zeros to whole vectors. */
-    void (*panels)(const float *from, int64_t row, int rows, int cols, float *to);
+    void (*panels)(const float *src, int64_t row, int rows, int cols, float *dst);
     void (*cpb)(const struct cpb *p, int64_t lo, int64_t hi);
     void (*cpb_grad)(const struct cpb *p, int lo, int hi);
 };

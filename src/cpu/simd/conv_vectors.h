@@ -11,14 +11,14 @@ struct conv_vectors {
     void (*gemm_sums)(const struct gemm_sums *g);
     /* A panel of gemm_rows: b[d][j] = from[d][j], or from[j][d]; both multiples of 16.
      * `pairs`: as pairs of bf16 */
-    void (*gemm_pack)(const float *from, int64_t from_row, int64_t depth, int cols,
+    void (*gemm_pack)(const float *src, int64_t from_row, int64_t depth, int cols,
                       bool transposed, bool pairs, float *b);
     /* A row of a side of gemm_sums: 8 or 16 (`width`) floats per panel. NULL: zeros */
-    void (*gemm_spread)(const float *from, int64_t n, int width, float *to,
+    void (*gemm_spread)(const float *src, int64_t n, int width, float *dst,
                         int64_t panel);
     /* The same for bf16: pairs (a[i], b[i]) as words. NULL without AVX-512 BF16 */
     void (*gemm_pairs)(const uint16_t *a, const uint16_t *b, int64_t n, int width,
-                       float *to, int64_t panel);
+                       float *dst, int64_t panel);
     void (*winograd)(enum winograd t, const struct winograd_values *a);
     void (*depthwise_pixels)(const struct depthwise_pixels *p);
     void (*depthwise_row)(const struct depthwise_row *r);

@@ -36,7 +36,7 @@ struct loops {
     const struct attention_loops *attention; /* attention_loops.h */
 
     /* n bytes, aligned or not */
-    void (*copy)(void *to, const void *from, int64_t n, bool streamed);
+    void (*copy)(void *dst, const void *src, int64_t n, bool streamed);
     void (*splice)(const struct splice *s);
     void (*relu_forward)(enum dtype t, const void *x, void *y, int64_t n, float limit,
                          bool streamed);
@@ -47,23 +47,23 @@ struct loops {
                          bool approximate, bool streamed);
     void (*gelu_grad)(enum dtype t, const void *x, const void *dy, void *dx, int64_t n,
                       bool approximate, bool streamed);
-    /* to = an instruction of expr over n elements of a, b, c, with the number m; the arrays
+    /* dst = an instruction of expr over n elements of a, b, c, with the number m; the arrays
      * have room for whole vectors. t: the type that results are rounded to later */
     void (*expr)(enum dtype t, int opcode, const float *a, const float *b, const float *c,
-                 float m, float *to, int64_t n);
+                 float m, float *dst, int64_t n);
     /* The same of one operand or two, of type t: in place or not */
     void (*pointwise)(enum dtype t, int opcode, float m, const void *a, const void *b,
-                      void *to, int64_t n, bool streamed);
+                      void *dst, int64_t n, bool streamed);
     /* y = in[0] + ... + in[nin-1] for the elements [lo, hi); y may be one of them. */
     void (*add)(enum dtype t, const void *const *in, int nin, void *y, int64_t lo,
                 int64_t hi, bool streamed);
-    void (*cast)(enum dtype from, enum dtype to, const void *x, void *y, int64_t n,
+    void (*cast)(enum dtype src, enum dtype dst, const void *x, void *y, int64_t n,
                  bool streamed);
     /* y = x f */
     void (*scale)(enum dtype t, const void *x, float f, void *y, int64_t n,
                   bool streamed);
     /* y = x scale + shift over bytes */
-    void (*normalize_bytes)(enum dtype to, const uint8_t *x, void *y, int64_t n,
+    void (*normalize_bytes)(enum dtype dst, const uint8_t *x, void *y, int64_t n,
                             int64_t width, const float *scale, const float *shift,
                             bool streamed);
     /* y[k] = x[k] lam[k] + x[1 - k] (1 - lam[k]); y[1] may be NULL */
@@ -123,7 +123,7 @@ struct loops {
     void (*resample)(const struct resample_rows *p, const void *x, void *y, float *buffer,
                      int64_t lo, int64_t hi);
     /* Copies n bytes of each row, between rows of to_row and from_row bytes. */
-    void (*copy_rows)(void *to, int64_t to_row, const void *from, int64_t from_row,
+    void (*copy_rows)(void *dst, int64_t to_row, const void *src, int64_t from_row,
                       int64_t n, int64_t rows);
 
     /* Packs output channels [lo, hi), multiples of 16, with padding. NULL if not

@@ -101,14 +101,14 @@ static bool collect(struct matmul *p, cublasLtMatmulDesc_t op, cublasLtMatrixLay
                     cublasLtMatrixLayout_t d)
 {
     const void *from[4] = {a, b, c, d};
-    struct layout *to[4] = {&p->a, &p->b, &p->c, &p->d};
+    struct layout *dst[4] = {&p->a, &p->b, &p->c, &p->d};
 
     if (!op || !a || !b || !c || !d)
         return false;
     memcpy(&p->op, op, sizeof(p->op));
     for (int i = 0; i < 4; i++) {
-        memcpy(to[i], from[i], sizeof(*to[i]));
-        if (to[i]->magic != MAGIC_LAYOUT)
+        memcpy(dst[i], from[i], sizeof(*dst[i]));
+        if (dst[i]->magic != MAGIC_LAYOUT)
             return false;
     }
     return p->op.magic == MAGIC_OPERATION;
@@ -353,12 +353,12 @@ static bool overlap(const void *a, int64_t na, const void *b, int64_t nb)
 
 static bool aligned(const struct matmul *p, const struct algorithm *g)
 {
-    const void *at[4] = {p->pa, p->pb, p->pc, p->pd};
+    const void *ptr[4] = {p->pa, p->pb, p->pc, p->pd};
     const struct layout *l[4] = {&p->a, &p->b, &p->c, &p->d};
 
     for (int i = 0; i < 4; i++)
-        if ((uintptr_t)at[i] % (uintptr_t)g->align[i] ||
-            (uintptr_t)at[i] % (uintptr_t)element_size(l[i]->type))
+        if ((uintptr_t)ptr[i] % (uintptr_t)g->align[i] ||
+            (uintptr_t)ptr[i] % (uintptr_t)element_size(l[i]->type))
             return false;
     return true;
 }

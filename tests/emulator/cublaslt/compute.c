@@ -93,7 +93,7 @@ static double activation(const struct matmul *p, int64_t batch, int64_t m, int64
                          double v)
 {
     int e = p->op.epilogue;
-    int64_t at = batch * p->op.aux_stride + n * p->op.aux_ld + m;
+    int64_t pos = batch * p->op.aux_stride + n * p->op.aux_ld + m;
     unsigned char *byte;
     unsigned bit;
 
@@ -106,13 +106,13 @@ static double activation(const struct matmul *p, int64_t batch, int64_t m, int64
     if (e & CUBLASLT_EPILOGUE_RELU)
         return v > 0 || isnan(v) ? v : 0;
     if (e & CUBLASLT_EPILOGUE_GELU && e & 128) {
-        put(p->op.aux, at, p->d.type, v);
-        v = get(p->op.aux, at, p->d.type);
+        put(p->op.aux, pos, p->d.type, v);
+        v = get(p->op.aux, pos, p->d.type);
     }
     if (e & CUBLASLT_EPILOGUE_GELU)
         return gelu(v);
     if (e & 64)
-        return v * gelu_slope(get(p->op.aux, at, p->d.type));
+        return v * gelu_slope(get(p->op.aux, pos, p->d.type));
     if (e & 8) {
         byte = mask(p, batch, m, n, &bit);
         return *byte & bit ? v : 0;
@@ -128,7 +128,7 @@ static double compute_row(const struct matmul *p, int64_t batch, int64_t m, doub
     double row = 0;
 
     for (int64_t n = 0; n < (int64_t)p->d.cols; n++) {
-        int64_t to = place(&p->d, batch, m, n);
+        int64_t dst = place(&p->d, batch, m, n);
         double sum = 0;
 
         for (int64_t k = 0; k < depth; k++)
@@ -139,7 +139,7 @@ static double compute_row(const struct matmul *p, int64_t batch, int64_t m, doub
             sum += beta * get(p->pc, place(&p->c, batch, m, n), p->c.type);
         sum = activation(p, batch, m, n, sum);
         row += sum;
-        put(p->pd, to, p->d.type, sum);
+        put(p->pd, dst, p->d.type, sum);
     }
     return row;
 }

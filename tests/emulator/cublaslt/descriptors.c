@@ -72,14 +72,14 @@ static const struct field *find(const struct field *f, int name)
     return f->size ? f : NULL;
 }
 
-static cublasStatus_t set(const struct field *fields, void *to, int name, const void *buf,
-                          size_t size)
+static cublasStatus_t set(const struct field *fields, void *dst, int name,
+                          const void *buf, size_t size)
 {
     const struct field *f = find(fields, name);
 
-    if (!to || !f || !buf || size != f->size)
+    if (!dst || !f || !buf || size != f->size)
         return BAD;
-    memcpy((char *)to + f->at, buf, size);
+    memcpy((char *)dst + f->at, buf, size);
     return OK;
 }
 

@@ -166,7 +166,7 @@ static void check_factor(struct match *m, int t, bool half)
         (void)fail(m, half ? "a factor that is not rounded" : "a factor that is rounded");
 }
 
-static void match_stats(struct match *m, int most, int sum)
+static void match_stats(struct match *m, int max, int sum)
 {
     for (int i = 0; i < m->g->nop; i++) {
         const struct op *add = &m->g->op[i], *log;
@@ -175,7 +175,7 @@ static void match_stats(struct match *m, int most, int sum)
             continue;
         m->used[i] = true;
         log = pointwise(m, add->slot[PW_B], MODE(LOG), "statistics without a logarithm");
-        if (!log || add->slot[PW_X] != most || log->slot[PW_X] != sum)
+        if (!log || add->slot[PW_X] != max || log->slot[PW_X] != sum)
             (void)fail(m, "statistics of something else");
         m->stats = add->slot[PW_Y];
         check_stats(m, m->stats);
@@ -317,44 +317,45 @@ static int match_scores_gradient(struct match *m, int ds)
     return mul->slot[PW_B];
 }
 
-/* Matches x^T times `by`, whose result is stored. */
-static void match_transposed(struct match *m, int x, int by)
+/* Matches x^T times `operand`, whose result is stored. */
+static void match_transposed(struct match *m, int x, int operand)
 {
     int view = read_by(m, x, KIND(RESHAPE), RED_X);
     int t = view < 0 ? -1 : m->g->op[view].slot[RED_Y];
-    int at = read_by(m, t, KIND(MATMUL), MM_A);
+    int pos = read_by(m, t, KIND(MATMUL), MM_A);
 
-    if (at < 0) {
+    if (pos < 0) {
         (void)fail(m, "nothing of a transposed factor");
         return;
     }
-    m->used[view] = m->used[at] = true;
+    m->used[view] = m->used[pos] = true;
     check_factor(m, t, true);
-    lengths(m, &m->g->op[at], m->keys, -1, m->queries);
-    if (m->g->op[at].slot[MM_B] != by || !m->g->tensor[m->g->op[at].slot[MM_C]].real)
+    lengths(m, &m->g->op[pos], m->keys, -1, m->queries);
+    if (m->g->op[pos].slot[MM_B] != operand ||
+        !m->g->tensor[m->g->op[pos].slot[MM_C]].real)
         (void)fail(m, "a transposed factor times something else");
 }
 
 static void match_gradient(struct match *m)
 {
-    int view = -1, at, p, ds, sum;
+    int view = -1, pos, p, ds, sum;
 
     for (int i = 0; i < m->g->nop; i++) /* k, the only transposed tensor in memory */
         if (m->g->op[i].kind == KIND(RESHAPE) &&
             m->g->tensor[m->g->op[i].slot[RED_X]].real)
             view = i;
-    at = view < 0 ? -1 : read_by(m, m->g->op[view].slot[RED_Y], KIND(MATMUL), MM_B);
-    if (at < 0) {
+    pos = view < 0 ? -1 : read_by(m, m->g->op[view].slot[RED_Y], KIND(MATMUL), MM_B);
+    if (pos < 0) {
         (void)fail(m, "no gradient of q");
         return;
     }
-    m->used[view] = m->used[at] = true;
-    ds = m->g->op[at].slot[MM_A];
-    sum = m->g->op[at].slot[MM_C];
+    m->used[view] = m->used[pos] = true;
+    ds = m->g->op[pos].slot[MM_A];
+    sum = m->g->op[pos].slot[MM_C];
     p = match_scores_gradient(m, ds);
     if (m->g->op[view].slot[RED_X] != m->k)
         (void)fail(m, "the gradient of q is of another k");
-    lengths(m, &m->g->op[at], m->queries, -1, m->keys);
+    lengths(m, &m->g->op[pos], m->queries, -1, m->keys);
     check_factor(m, ds, false);
     match_transposed(m, p, m->dy);
     match_transposed(m, ds, m->q);

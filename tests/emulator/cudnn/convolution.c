@@ -85,10 +85,11 @@ static const float *by_tap(const struct geometry *g, const float *w)
     return v;
 }
 
-static void add_scaled(double *restrict sum, const float *restrict v, float by, int64_t n)
+static void add_scaled(double *restrict sum, const float *restrict v, float factor,
+                       int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        sum[i] += (double)by * (double)v[i];
+        sum[i] += (double)factor * (double)v[i];
 }
 
 /* sum[k] of output pixel (n, oh, ow) */
@@ -119,15 +120,15 @@ static void forward(const struct run *run, const struct geometry *g, const float
                     const float *w, float *y)
 {
     double *sum = value_memory(sizeof(*sum) * (size_t)g->k);
-    int64_t o[3], at = 0;
+    int64_t o[3], pos = 0;
 
     w = by_tap(g, w);
     for (o[0] = 0; o[0] < g->n; o[0]++)
         for (o[1] = 0; o[1] < g->oh; o[1]++)
             for (o[2] = 0; o[2] < g->ow; o[2]++) {
                 forward_pixel(g, x, w, o, sum);
-                for (int64_t k = 0; k < g->k; k++, at++)
-                    y[at] = result(run, g->op, sum[k], y[at], at);
+                for (int64_t k = 0; k < g->k; k++, pos++)
+                    y[pos] = result(run, g->op, sum[k], y[pos], pos);
             }
 }
 
@@ -142,12 +143,12 @@ static void backward_data_row(const struct geometry *g, const float *dy, const f
             for (int64_t s = 0; ih >= 0 && ih < g->h && s < g->s; s++) {
                 int64_t iw = source(g->op, 1, ow, s, g->s);
                 const float *d = dy + ((n * g->oh + oh) * g->ow + ow) * g->k;
-                double *to = sum + ((n * g->h + ih) * g->w + iw) * g->c;
+                double *dst = sum + ((n * g->h + ih) * g->w + iw) * g->c;
 
                 if (iw < 0 || iw >= g->w)
                     continue;
                 for (int64_t k = 0; k < g->k; k++)
-                    add_scaled(to + k / g->kg * g->cg,
+                    add_scaled(dst + k / g->kg * g->cg,
                                w + ((k * g->r + r) * g->s + s) * g->cg, d[k], g->cg);
             }
         }

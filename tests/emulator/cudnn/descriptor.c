@@ -68,16 +68,16 @@ void descriptor_drop(struct descriptor *d)
     free(d);
 }
 
-static void attribute_copy(struct attribute *to, cudnnBackendAttributeName_t name,
+static void attribute_copy(struct attribute *dst, cudnnBackendAttributeName_t name,
                            cudnnBackendAttributeType_t type, int64_t count,
                            const void *values)
 {
     size_t size = schema_size(type) * (size_t)count;
 
-    *to = (struct attribute){name, type, count, allocate(size)};
-    memcpy(to->data, values, size);
+    *dst = (struct attribute){name, type, count, allocate(size)};
+    memcpy(dst->data, values, size);
     for (int64_t i = 0; type == CUDNN_TYPE_BACKEND_DESCRIPTOR && i < count; i++)
-        descriptor_hold(((struct descriptor **)to->data)[i]);
+        descriptor_hold(((struct descriptor **)dst->data)[i]);
 }
 
 void descriptor_assign(struct descriptor *d, const struct descriptor *from)
@@ -138,7 +138,7 @@ cudnnStatus_t descriptor_set(struct descriptor *d, cudnnBackendAttributeName_t n
 {
     const struct schema *s = schema_find(d->type, name);
     cudnnStatus_t bad = CUDNN_STATUS_SUCCESS;
-    struct attribute *at;
+    struct attribute *attribute;
 
     if (d->finalized)
         return BAD("attribute %d is set after finalize", (int)name);
@@ -158,12 +158,12 @@ cudnnStatus_t descriptor_set(struct descriptor *d, cudnnBackendAttributeName_t n
         bad = check_linked(s, count, values);
     if (bad)
         return bad;
-    at = (struct attribute *)(uintptr_t)descriptor_get(d, name);
-    if (at)
-        attribute_release(at);
+    attribute = (struct attribute *)(uintptr_t)descriptor_get(d, name);
+    if (attribute)
+        attribute_release(attribute);
     else
-        at = &d->attributes[d->nattribute++];
-    attribute_copy(at, name, type, count, values);
+        attribute = &d->attributes[d->nattribute++];
+    attribute_copy(attribute, name, type, count, values);
     return CUDNN_STATUS_SUCCESS;
 }
 

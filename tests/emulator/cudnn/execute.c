@@ -260,7 +260,7 @@ static bool written(const struct graph *g, int t)
 
 /* Marks the bytes of a tensor in a map of the bytes from `first` on; without `mark`,
  * returns whether one of them is marked. */
-static bool mark_or_find(const struct tensor *t, const char *at, const char *first,
+static bool mark_or_find(const struct tensor *t, const char *cursor, const char *first,
                          char *map, bool mark)
 {
     int64_t index[CUDNN_DIM_MAX] = {0}, size = tensor_size(t->type);
@@ -272,7 +272,7 @@ static bool mark_or_find(const struct tensor *t, const char *at, const char *fir
         for (int i = 0; i < t->rank; i++)
             offset += index[i] * t->strides[i];
         for (int64_t b = 0; b < size; b++) {
-            char *byte = &map[at - first + offset * size + b];
+            char *byte = &map[cursor - first + offset * size + b];
 
             if (!mark && *byte)
                 return true;

@@ -268,11 +268,11 @@ static bool is_vector(const struct tensor *t, int64_t channels)
     return true;
 }
 
-static cudnnStatus_t check_vectors(const struct operands *o, int of, int from, int to)
+static cudnnStatus_t check_vectors(const struct operands *o, int of, int from, int end)
 {
     int64_t channels = o->at[of]->rank > 1 ? o->at[of]->dims[1] : 0;
 
-    for (int s = from; s <= to; s++)
+    for (int s = from; s <= end; s++)
         if (!(o->op.kind == KIND(BN_FINALIZE_STATISTICS) && s >= FIN_COUNT &&
               s <= FIN_FACTOR) &&
             !is_vector(o->at[s], channels))
@@ -346,14 +346,14 @@ static cudnnStatus_t check_op(const struct descriptor *d)
 
 cudnnStatus_t descriptor_finalize(struct descriptor *d)
 {
-    size_t at = 0;
+    size_t pos = 0;
     const struct schema *s;
     int n;
     cudnnStatus_t bad = OK;
 
     if (d->finalized)
         return BAD("the descriptor is finalized already");
-    while ((s = schema_needed(d->type, &at)) != NULL)
+    while ((s = schema_needed(d->type, &pos)) != NULL)
         if (!descriptor_get(d, s->name))
             return BAD("descriptor of type %d: attribute %d is missing", (int)d->type,
                        (int)s->name);

@@ -69,33 +69,34 @@ cudnnStatus_t device_check_json(const char *json, int *capability)
     return CUDNN_STATUS_SUCCESS;
 }
 
-static char *put_bytes(char *at, const void *p, size_t size)
+static char *put_bytes(char *cursor, const void *p, size_t size)
 {
     static const char digit[] = "0123456789abcdef";
 
     for (size_t i = 0; i < size; i++) {
-        *at++ = digit[((const unsigned char *)p)[i] >> 4];
-        *at++ = digit[((const unsigned char *)p)[i] & 15];
+        *cursor++ = digit[((const unsigned char *)p)[i] >> 4];
+        *cursor++ = digit[((const unsigned char *)p)[i] & 15];
     }
-    return at;
+    return cursor;
 }
 
 char *plan_to_json(const struct plan *p)
 {
     size_t nt = sizeof(p->graph.tensor[0]) * (size_t)p->graph.ntensor;
     size_t no = sizeof(p->graph.op[0]) * (size_t)p->graph.nop;
-    char *text = malloc(2 * (nt + no) + 256), *at = text;
+    char *text = malloc(2 * (nt + no) + 256), *cursor = text;
 
     if (!text)
         abort();
-    at += snprintf(at, 256,
-                   "{\"cudnnVersion\":%d,\"engine\":%d,\"tensors\":%d,\"operations\":%d,"
-                   "\"hash\":\"%016llx\",\"operationGraph\":\"",
-                   library_version(), p->engine->index, p->graph.ntensor, p->graph.nop,
-                   (unsigned long long)graph_hash(&p->graph));
-    at = put_bytes(at, p->graph.tensor, nt);
-    at = put_bytes(at, p->graph.op, no);
-    memcpy(at, "\"}", 3);
+    cursor +=
+        snprintf(cursor, 256,
+                 "{\"cudnnVersion\":%d,\"engine\":%d,\"tensors\":%d,\"operations\":%d,"
+                 "\"hash\":\"%016llx\",\"operationGraph\":\"",
+                 library_version(), p->engine->index, p->graph.ntensor, p->graph.nop,
+                 (unsigned long long)graph_hash(&p->graph));
+    cursor = put_bytes(cursor, p->graph.tensor, nt);
+    cursor = put_bytes(cursor, p->graph.op, no);
+    memcpy(cursor, "\"}", 3);
     return text;
 }
 

@@ -48,11 +48,11 @@ static void put(struct value *x, int64_t i, double v)
 }
 
 /* (1 - factor) old + factor new */
-static void put_running(struct value *to, const struct value *old, double factor,
+static void put_running(struct value *dst, const struct value *old, double factor,
                         int64_t i, double v)
 {
-    if (to && old)
-        to->v[i] = (float)((1 - factor) * (double)old->v[i] + factor * v);
+    if (dst && old)
+        dst->v[i] = (float)((1 - factor) * (double)old->v[i] + factor * v);
 }
 
 /* mean = sum / n, var = sqsum / n - mean^2; the running variance is the unbiased one */

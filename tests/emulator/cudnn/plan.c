@@ -106,9 +106,9 @@ static bool has(const struct graph *g, int kind)
 /* EMULATOR_PLAIN=1: no engine supports more than one operation. */
 static bool plain(void)
 {
-    const char *at = getenv("EMULATOR_PLAIN");
+    const char *value = getenv("EMULATOR_PLAIN");
 
-    return at && !strcmp(at, "1");
+    return value && !strcmp(value, "1");
 }
 
 /* EMULATOR_COMPILED=FILE: only run-time compiled engines support more than one operation,
@@ -160,9 +160,9 @@ static bool suits(const struct engine *e, const struct graph *g)
 }
 
 static void link_to(struct descriptor *d, cudnnBackendAttributeName_t name,
-                    struct descriptor *to)
+                    struct descriptor *dst)
 {
-    if (descriptor_set(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &to))
+    if (descriptor_set(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &dst))
         abort();
 }
 
@@ -208,15 +208,16 @@ static cudnnStatus_t get_results(const struct descriptor *d, int64_t asked,
         return OK;
     }
     for (int i = 0; i < NENGINE && *count < asked; i++) {
-        struct descriptor *made, *at = into[*count];
+        struct descriptor *made, *descriptor = into[*count];
 
         if (engines[i].fallback != fallback || !suits(&engines[i], g))
             continue;
-        if (!descriptor_alive(at) || at->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR ||
-            at->finalized)
+        if (!descriptor_alive(descriptor) ||
+            descriptor->type != CUDNN_BACKEND_ENGINECFG_DESCRIPTOR ||
+            descriptor->finalized)
             return OK;
         made = make_config(d, &engines[i]);
-        descriptor_assign(at, made);
+        descriptor_assign(descriptor, made);
         descriptor_drop(made);
         ++*count;
     }

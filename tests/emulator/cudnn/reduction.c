@@ -87,45 +87,45 @@ void run_reshape(const struct run *r, const struct op *op)
     const struct value *x = run_in(r, op, RED_X);
     struct value *y = run_out(r, op, RED_Y);
     const struct place *from = in_order(x, &r->tensor[op->slot[RED_X]]);
-    const struct place *to = in_order(y, &r->tensor[op->slot[RED_Y]]);
+    const struct place *dst = in_order(y, &r->tensor[op->slot[RED_Y]]);
 
     for (int64_t i = 0; i < x->count; i++)
-        y->v[to[i].i] = x->v[from[i].i];
+        y->v[dst[i].i] = x->v[from[i].i];
 }
 
-/* Offset of the matrix with batch index `at`; broadcast if there is only one. */
-static int64_t matrix(const struct value *x, const int64_t *at)
+/* Offset of the matrix with batch index `batch`; broadcast if there is only one. */
+static int64_t matrix(const struct value *x, const int64_t *batch)
 {
     int64_t offset = 0;
 
     for (int i = 0; i < x->rank - 2; i++)
         if (x->dims[i] > 1)
-            offset += at[i] * x->step[i];
+            offset += batch[i] * x->step[i];
     return offset;
 }
 
-static float number(const struct run *r, const struct value *x, int64_t at)
+static float number(const struct run *r, const struct value *x, int64_t pos)
 {
-    return r->tf32 ? value_tf32(x->v[at]) : x->v[at];
+    return r->tf32 ? value_tf32(x->v[pos]) : x->v[pos];
 }
 
-/* Returns the end of rows, columns, or products of batch `at`: `most`, or its given
+/* Returns the end of rows, columns, or products of a batch: `max`, or its given
  * length. */
-static int64_t length(const struct value *x, int64_t batch, int64_t most)
+static int64_t length(const struct value *x, int64_t batch, int64_t max)
 {
-    int64_t n = x ? (int64_t)x->v[batch * x->step[0]] : most;
+    int64_t n = x ? (int64_t)x->v[batch * x->step[0]] : max;
 
-    return n < most ? n : most;
+    return n < max ? n : max;
 }
 
 static void multiply(const struct run *r, const struct op *op, const struct value *a,
-                     const struct value *b, struct value *c, const int64_t *at)
+                     const struct value *b, struct value *c, const int64_t *batch)
 {
     int rank = c->rank;
-    int64_t a0 = matrix(a, at), b0 = matrix(b, at), c0 = matrix(c, at);
-    int64_t m = length(run_in(r, op, MM_M), at[0], c->dims[rank - 2]);
-    int64_t n = length(run_in(r, op, MM_N), at[0], c->dims[rank - 1]);
-    int64_t products = length(run_in(r, op, MM_K), at[0], a->dims[rank - 1]);
+    int64_t a0 = matrix(a, batch), b0 = matrix(b, batch), c0 = matrix(c, batch);
+    int64_t m = length(run_in(r, op, MM_M), batch[0], c->dims[rank - 2]);
+    int64_t n = length(run_in(r, op, MM_N), batch[0], c->dims[rank - 1]);
+    int64_t products = length(run_in(r, op, MM_K), batch[0], a->dims[rank - 1]);
 
     for (int64_t i = 0; i < c->dims[rank - 2]; i++)
         for (int64_t j = 0; j < c->dims[rank - 1]; j++) {
@@ -159,13 +159,13 @@ void run_matmul(const struct run *r, const struct op *op)
 {
     const struct value *a = run_in(r, op, MM_A), *b = run_in(r, op, MM_B);
     struct value *c = run_out(r, op, MM_C);
-    int64_t at[CUDNN_DIM_MAX] = {0};
+    int64_t pos[CUDNN_DIM_MAX] = {0};
     int d;
 
     do {
-        multiply(r, op, a, b, c, at);
-        for (d = c->rank - 3; d >= 0 && ++at[d] == c->dims[d]; d--)
-            at[d] = 0;
+        multiply(r, op, a, b, c, pos);
+        for (d = c->rank - 3; d >= 0 && ++pos[d] == c->dims[d]; d--)
+            pos[d] = 0;
     } while (d >= 0);
     spoil(r, op, c);
 }

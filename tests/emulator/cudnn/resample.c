@@ -84,20 +84,20 @@ static double average(const struct window *p, const float *x, int64_t oh, int64_
 static void forward(const struct window *p, const struct value *x, struct value *y,
                     struct value *index)
 {
-    int64_t at = 0;
+    int64_t pos = 0;
 
     for (int64_t o = 0; o < y->dims[0] * p->oh * p->ow; o++)
-        for (int64_t c = 0; c < p->c; c++, at++) {
+        for (int64_t c = 0; c < p->c; c++, pos++) {
             int64_t n = o / (p->oh * p->ow), oh = o / p->ow % p->oh, ow = o % p->ow, i;
             const float *image = x->v + n * p->h * p->w * p->c + c;
 
             if (p->op->mode != CUDNN_RESAMPLE_MAXPOOL) {
-                y->v[at] = (float)average(p, image, oh, ow);
+                y->v[pos] = (float)average(p, image, oh, ow);
                 continue;
             }
-            y->v[at] = (float)largest(p, image, oh, ow, &i);
+            y->v[pos] = (float)largest(p, image, oh, ow, &i);
             if (index)
-                index->v[at] = (float)i;
+                index->v[pos] = (float)i;
         }
 }
 
@@ -121,14 +121,14 @@ static void backward(const struct window *p, const struct value *dy,
                      const struct value *index, struct value *dx)
 {
     double *sum = value_memory(sizeof(*sum) * (size_t)dx->count);
-    int64_t at = 0;
+    int64_t pos = 0;
 
     memset(sum, 0, sizeof(*sum) * (size_t)dx->count);
     for (int64_t o = 0; o < dy->dims[0] * p->oh * p->ow; o++)
-        for (int64_t c = 0; c < p->c; c++, at++) {
+        for (int64_t c = 0; c < p->c; c++, pos++) {
             int64_t n = o / (p->oh * p->ow), oh = o / p->ow % p->oh, ow = o % p->ow;
 
-            spread(p, (double)dy->v[at], index ? (int64_t)index->v[at] : -1, oh, ow,
+            spread(p, (double)dy->v[pos], index ? (int64_t)index->v[pos] : -1, oh, ow,
                    sum + n * p->h * p->w * p->c + c);
         }
     for (int64_t i = 0; i < dx->count; i++)

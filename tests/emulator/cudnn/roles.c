@@ -202,7 +202,7 @@ static const struct parts parts[] = {
 
 static void read_parts(const struct descriptor *d, const struct parts *p, struct op *op)
 {
-    const struct descriptor *by =
+    const struct descriptor *engine =
         descriptor_of(d, (cudnnBackendAttributeName_t)p->description);
 
     if (p->alpha) {
@@ -210,16 +210,16 @@ static void read_parts(const struct descriptor *d, const struct parts *p, struct
         op->beta = descriptor_number(d, (cudnnBackendAttributeName_t)p->beta,
                                      p->kind == NAMED(POINTWISE) ? 1 : 0);
     }
-    if (by->type == CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR)
-        read_convolution(by, op);
-    if (by->type == CUDNN_BACKEND_POINTWISE_DESCRIPTOR)
-        read_pointwise(by, op);
-    if (by->type == CUDNN_BACKEND_MATMUL_DESCRIPTOR)
-        op->sums = (int32_t)descriptor_int(by, CUDNN_ATTR_MATMUL_COMP_TYPE, 0);
-    if (by->type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR)
-        op->mode = (int32_t)descriptor_int(by, CUDNN_ATTR_REDUCTION_OPERATOR, 0);
-    if (by->type == CUDNN_BACKEND_RESAMPLE_DESCRIPTOR)
-        read_resample(by, op);
+    if (engine->type == CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR)
+        read_convolution(engine, op);
+    if (engine->type == CUDNN_BACKEND_POINTWISE_DESCRIPTOR)
+        read_pointwise(engine, op);
+    if (engine->type == CUDNN_BACKEND_MATMUL_DESCRIPTOR)
+        op->sums = (int32_t)descriptor_int(engine, CUDNN_ATTR_MATMUL_COMP_TYPE, 0);
+    if (engine->type == CUDNN_BACKEND_REDUCTION_DESCRIPTOR)
+        op->mode = (int32_t)descriptor_int(engine, CUDNN_ATTR_REDUCTION_OPERATOR, 0);
+    if (engine->type == CUDNN_BACKEND_RESAMPLE_DESCRIPTOR)
+        read_resample(engine, op);
 }
 
 void graph_read_op(const struct descriptor *d, struct op *op)

@@ -285,10 +285,10 @@ const struct schema *schema_find(cudnnBackendDescriptorType_t descriptor,
     return NULL;
 }
 
-const struct schema *schema_needed(cudnnBackendDescriptorType_t descriptor, size_t *at)
+const struct schema *schema_needed(cudnnBackendDescriptorType_t descriptor, size_t *pos)
 {
-    while (*at < NROW) {
-        const struct schema *s = &rows[(*at)++];
+    while (*pos < NROW) {
+        const struct schema *s = &rows[(*pos)++];
 
         if (s->descriptor == descriptor && s->rule == SCHEMA_NEEDED)
             return s;

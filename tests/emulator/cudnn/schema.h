@@ -31,7 +31,7 @@ const struct schema *schema_find(cudnnBackendDescriptorType_t descriptor,
                                  cudnnBackendAttributeName_t name);
 
 /* Returns the next required attribute from *at on and advances *at, or returns NULL. */
-const struct schema *schema_needed(cudnnBackendDescriptorType_t descriptor, size_t *at);
+const struct schema *schema_needed(cudnnBackendDescriptorType_t descriptor, size_t *pos);
 
 size_t schema_size(cudnnBackendAttributeType_t type); /* bytes per element */
 

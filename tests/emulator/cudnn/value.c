@@ -15,7 +15,7 @@ static size_t used;
  * allocations. */
 void *value_memory(size_t size)
 {
-    size_t at = (used + 63) & ~(size_t)63;
+    size_t pos = (used + 63) & ~(size_t)63;
 
     if (!memory) {
         void *p = mmap(NULL, reserved, PROT_READ | PROT_WRITE,
@@ -25,10 +25,10 @@ void *value_memory(size_t size)
             abort();
         memory = p;
     }
-    if (size > reserved - at)
+    if (size > reserved - pos)
         abort();
-    used = at + size;
-    return memory + at;
+    used = pos + size;
+    return memory + pos;
 }
 
 void value_reset(void)

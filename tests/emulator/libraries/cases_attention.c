@@ -171,15 +171,15 @@ static void *mask(struct making *m, void *s, void *queries, void *keys)
 static int forward(struct making *m)
 {
     void *s = dot(m, part(m, false), part(m, true), scores(m, F32), NULL, NULL, NULL);
-    void *most, *sum, *log, *p;
+    void *max, *sum, *log, *p;
 
     s = point(m, CUDNN_POINTWISE_MUL, s, number(m), scores(m, F32));
-    most = reduce(m, CUDNN_REDUCE_TENSOR_MAX, s, sums(m, API_VIRTUAL));
-    s = point(m, CUDNN_POINTWISE_SUB, s, most, scores(m, F32));
+    max = reduce(m, CUDNN_REDUCE_TENSOR_MAX, s, sums(m, API_VIRTUAL));
+    s = point(m, CUDNN_POINTWISE_SUB, s, max, scores(m, F32));
     s = point(m, CUDNN_POINTWISE_EXP, s, NULL, scores(m, F32));
     sum = reduce(m, CUDNN_REDUCE_TENSOR_ADD, s, sums(m, API_VIRTUAL));
     log = point(m, CUDNN_POINTWISE_LOG, sum, NULL, sums(m, API_VIRTUAL));
-    (void)point(m, CUDNN_POINTWISE_ADD, most, log, sums(m, API_REAL));
+    (void)point(m, CUDNN_POINTWISE_ADD, max, log, sums(m, API_REAL));
     p = point(m, CUDNN_POINTWISE_DIV, s, sum, scores(m, m->type));
     (void)dot(m, p, part(m, false), whole(m), NULL, NULL, NULL);
     return m->n;

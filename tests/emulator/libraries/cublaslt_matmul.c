@@ -85,7 +85,7 @@ struct lt_call lt_describe(const struct lt_problem *p)
 {
     struct lt_call c;
     int32_t trans = CUBLAS_OP_T;
-    uint64_t most = sizeof(lt_workspace);
+    uint64_t max = sizeof(lt_workspace);
 
     assert_int_equal(lt.MatmulDescCreate(&c.op, p->compute, CUDA_R_32F), 0);
     if (p->ta)
@@ -100,7 +100,7 @@ struct lt_call lt_describe(const struct lt_problem *p)
     c.d = layout(p, p->out, M, N);
     assert_int_equal(lt.MatmulPreferenceCreate(&c.want), 0);
     lt.MatmulPreferenceSetAttribute(c.want, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                    &most, sizeof(most));
+                                    &max, sizeof(max));
     return c;
 }
 

@@ -25,7 +25,7 @@ static void put(int which, int i, cudaDataType_t t, float v)
         ((uint16_t *)p)[i] = t == CUDA_R_16F ? fp16_from_float(v) : bf16_from_float(v);
 }
 
-static int at(const struct lt_problem *p, int batch, int row, int col)
+static int element(const struct lt_problem *p, int batch, int row, int col)
 {
     return batch * LD * 16 + (p->row ? row * LD + col : col * LD + row);
 }
@@ -58,10 +58,12 @@ static double dot(const struct lt_problem *p, int batch, int m, int n)
     double sum = 0;
 
     for (int k = 0; k < K; k++)
-        sum += (double)get(A, p->ta ? at(p, batch, k, m) : at(p, batch, m, k), p->type) *
-               (double)get(B, p->tb ? at(p, batch, n, k) : at(p, batch, k, n), p->type);
+        sum += (double)get(A, p->ta ? element(p, batch, k, m) : element(p, batch, m, k),
+                           p->type) *
+               (double)get(B, p->tb ? element(p, batch, n, k) : element(p, batch, k, n),
+                           p->type);
     return (double)p->alpha * sum +
-           (double)p->beta * (double)get(C, at(p, batch, m, n), p->out);
+           (double)p->beta * (double)get(C, element(p, batch, m, n), p->out);
 }
 
 static double expected(const struct lt_problem *p, int batch, int m, int n)
@@ -92,13 +94,14 @@ static void check(const struct lt_problem *p, const char *what)
     for (int batch = 0; batch < p->batch; batch++)
         for (int i = 0; i < M * N; i++) {
             double want = expected(p, batch, i % M, i / M);
-            double got = (double)get(D, at(p, batch, i % M, i / M), p->out);
+            double got = (double)get(D, element(p, batch, i % M, i / M), p->out);
 
             if (!(fabs(got - want) <= tolerance * (1 + fabs(want))))
                 fail_msg("%s: batch %d, (%d, %d) is %g, not %g", what, batch, i % M,
                          i / M, got, want);
         }
-    assert_true(isnan(get(D, at(p, 0, M, N), p->out))); /* only the matrix is written */
+    assert_true(
+        isnan(get(D, element(p, 0, M, N), p->out))); /* only the matrix is written */
 }
 
 static void check_one(struct lt_problem p, const char *what)
@@ -146,7 +149,7 @@ static void test_second_results(void **state)
     (void)state;
     check(&aux, "aux");
     for (int i = 0; i < M * N; i++)
-        assert_true(get(AUX, at(&aux, 0, i % M, i / M), CUDA_R_32F) ==
+        assert_true(get(AUX, element(&aux, 0, i % M, i / M), CUDA_R_32F) ==
                     (float)(dot(&aux, 0, i % M, i / M) + i % M % 5 - 2));
     check(&grad, "bias gradient");
     for (int m = 0; m < M; m++) {
@@ -161,7 +164,7 @@ static void test_second_results(void **state)
         float sum = 0;
 
         for (int k = 0; k < K; k++)
-            sum += get(A, at(&sum_a, 0, k, m), CUDA_R_32F);
+            sum += get(A, element(&sum_a, 0, k, m), CUDA_R_32F);
         assert_true(get(BIAS, m, CUDA_R_32F) == sum);
     }
     check(&sum_b, "sums of B");
@@ -169,7 +172,7 @@ static void test_second_results(void **state)
         float sum = 0;
 
         for (int k = 0; k < K; k++)
-            sum += get(B, at(&sum_b, 0, k, n), CUDA_R_32F);
+            sum += get(B, element(&sum_b, 0, k, n), CUDA_R_32F);
         assert_true(get(BIAS, n, CUDA_R_32F) == sum);
     }
 }

@@ -113,7 +113,7 @@ static void test_heuristics(void **state)
     void *config[16], *graph = fused_graph();
     int n = api_configs(a, graph, CUDNN_HEUR_MODE_A, 16, config), built = 0, broken = 0;
     int fallback;
-    int64_t most = 0;
+    int64_t max = 0;
 
     (void)state;
     assert_true(n >= 3);
@@ -125,9 +125,9 @@ static void test_heuristics(void **state)
 
         broken += s == CUDNN_STATUS_NOT_SUPPORTED;
         built += !s;
-        most = size > most ? size : most;
+        max = size > max ? size : max;
     }
-    assert_true(broken > 0 && built > 0 && most > INT64_C(1) << 40);
+    assert_true(broken > 0 && built > 0 && max > INT64_C(1) << 40);
     fallback = api_configs(a, graph, CUDNN_HEUR_MODE_FALLBACK, 16, config);
     assert_true(fallback > 0);
     assert_int_equal(a->status, 0);
@@ -163,7 +163,7 @@ static void *read_plan(const char *from, int64_t n)
 static void test_text(void **state)
 {
     void *plan, *pack, *ws = run_workspace();
-    char *at;
+    char *cursor;
 
     (void)state;
     write_plan();
@@ -181,14 +181,14 @@ static void test_text(void **state)
     (void)read_plan(text, length / 2);
     assert_int_equal(a->status, CUDNN_STATUS_BAD_PARAM);
     api_reset(a);
-    at = strstr(text, "operationGraph") + 60;
-    *at = (char)(*at == '0' ? '1' : '0');
+    cursor = strstr(text, "operationGraph") + 60;
+    *cursor = (char)(*cursor == '0' ? '1' : '0');
     (void)read_plan(text, length);
     assert_int_equal(a->status, CUDNN_STATUS_BAD_PARAM);
     api_reset(a);
-    at = strstr(text, "91900");
-    assert_non_null(at);
-    at[0] = '8';
+    cursor = strstr(text, "91900");
+    assert_non_null(cursor);
+    cursor[0] = '8';
     (void)read_plan(text, length);
     assert_int_equal(a->status, CUDNN_STATUS_SERIALIZATION_VERSION_MISMATCH);
     api_reset(a);
@@ -200,7 +200,7 @@ static void test_other_device(void **state)
     static char json[4096];
     int64_t n = 0;
     void *d = api_done(a, api_new(a, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR)), *plan, *pack;
-    char *at;
+    char *cursor;
 
     (void)state;
     assert_int_equal(a->get(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
@@ -208,9 +208,9 @@ static void test_other_device(void **state)
                      0);
     api_reset(a);
     json[n] = 0;
-    at = strstr(json, "\"deviceVer\":900");
-    assert_non_null(at);
-    at[12] = '8';
+    cursor = strstr(json, "\"deviceVer\":900");
+    assert_non_null(cursor);
+    cursor[12] = '8';
     api_describe(a, json);
     plan = api_engine_plan(a, fused_graph(), ENGINE);
     pack = api_pack(a, 3, (int64_t[]){1, 2, 4},

@@ -70,10 +70,10 @@ static struct problem problem(const struct shape *s)
 
 /*
  * Every product of the definition once: y[n,k,oh,ow] = sum x[n,c,ih,iw] w[k,c,r,s]. With
- * images NHWC and filters KRSC; `to` is the summed tensor of the three.
+ * images NHWC and filters KRSC; `dst` is the summed tensor of the three.
  */
 static void define(const struct problem *p, const float *x, const float *w,
-                   const float *y, float *to)
+                   const float *y, float *dst)
 {
     const struct shape *s = p->s;
     int64_t cg = s->c / s->groups, kg = s->k / s->groups;
@@ -90,11 +90,11 @@ static void define(const struct problem *p, const float *x, const float *w,
         if (ih < 0 || ih >= s->h || iw < 0 || iw >= s->w)
             continue;
         if (!y)
-            to[o] += x[xi] * w[wi];
+            dst[o] += x[xi] * w[wi];
         else if (!x)
-            to[xi] += y[o] * w[wi];
+            dst[xi] += y[o] * w[wi];
         else
-            to[wi] += y[o] * x[xi];
+            dst[wi] += y[o] * x[xi];
     }
 }
 

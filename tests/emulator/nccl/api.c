@@ -111,11 +111,11 @@ EXPORT ncclResult_t ncclCommInitAll(ncclComm_t *c, int n, const int *device)
     if (!t)
         return refuse(ncclInvalidArgument, "Invalid number of devices requested");
     for (int i = 0; i < n; i++) {
-        int at = device ? device[i] : i;
+        int pos = device ? device[i] : i;
 
-        if (!place(t, i, at))
+        if (!place(t, i, pos))
             return refuse(ncclInvalidUsage, "Duplicate GPU detected");
-        c[i] = new_comm(t, i, at);
+        c[i] = new_comm(t, i, pos);
     }
     return ncclSuccess;
 }
@@ -187,7 +187,7 @@ static void run(void *arg)
     emulator_unlocked(run_team, arg);
 }
 
-static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *from, void *to,
+static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *src, void *dst,
                             size_t n, ncclDataType_t type, ncclRedOp_t op, int root,
                             cudaStream_t s)
 {
@@ -207,8 +207,8 @@ static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *from, vo
     w.call.type = type;
     w.call.op = op;
     w.call.root = root;
-    w.from = from;
-    w.to = to;
+    w.from = src;
+    w.to = dst;
     w.bytes = n * (type == ncclFloat64 || type == ncclInt64      ? 8
                    : type == ncclFloat32                         ? 4
                    : type == ncclFloat16 || type == ncclBfloat16 ? 2
@@ -218,22 +218,22 @@ static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *from, vo
                : ncclSuccess;
 }
 
-EXPORT ncclResult_t ncclAllReduce(const void *from, void *to, size_t n,
+EXPORT ncclResult_t ncclAllReduce(const void *src, void *dst, size_t n,
                                   ncclDataType_t type, ncclRedOp_t op, ncclComm_t c,
                                   cudaStream_t s)
 {
-    return enqueue(c, "AllReduce", from, to, n, type, op, 0, s);
+    return enqueue(c, "AllReduce", src, dst, n, type, op, 0, s);
 }
 
-EXPORT ncclResult_t ncclReduce(const void *from, void *to, size_t n, ncclDataType_t type,
+EXPORT ncclResult_t ncclReduce(const void *src, void *dst, size_t n, ncclDataType_t type,
                                ncclRedOp_t op, int root, ncclComm_t c, cudaStream_t s)
 {
-    return enqueue(c, "Reduce", from, to, n, type, op, root, s);
+    return enqueue(c, "Reduce", src, dst, n, type, op, root, s);
 }
 
-EXPORT ncclResult_t ncclBroadcast(const void *from, void *to, size_t n,
+EXPORT ncclResult_t ncclBroadcast(const void *src, void *dst, size_t n,
                                   ncclDataType_t type, int root, ncclComm_t c,
                                   cudaStream_t s)
 {
-    return enqueue(c, "Broadcast", from, to, n, type, ncclSum, root, s);
+    return enqueue(c, "Broadcast", src, dst, n, type, ncclSum, root, s);
 }

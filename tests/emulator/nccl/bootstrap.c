@@ -45,12 +45,12 @@ static struct addrinfo *resolve(const char *address)
 }
 
 /* Rank 0: sends the path to each of the others. */
-static const char *serve(const struct addrinfo *at, int world, const char *path)
+static const char *serve(const struct addrinfo *addrinfo, int world, const char *path)
 {
     int on = 1, s = socket(AF_INET, SOCK_STREAM, 0);
 
     (void)setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (bind(s, at->ai_addr, at->ai_addrlen) || listen(s, world))
+    if (bind(s, addrinfo->ai_addr, addrinfo->ai_addrlen) || listen(s, world))
         return "bind: Address already in use";
     for (int i = 1; i < world; i++) {
         int other = accept(s, NULL, NULL);
@@ -63,11 +63,11 @@ static const char *serve(const struct addrinfo *at, int world, const char *path)
     return NULL;
 }
 
-static const char *ask(const struct addrinfo *at, char *path)
+static const char *ask(const struct addrinfo *addrinfo, char *path)
 {
     for (int i = 0; i < 300; i++) {
         int s = socket(AF_INET, SOCK_STREAM, 0);
-        bool there = !connect(s, at->ai_addr, at->ai_addrlen) &&
+        bool there = !connect(s, addrinfo->ai_addr, addrinfo->ai_addrlen) &&
                      recv(s, path, PATH_SIZE, MSG_WAITALL) == PATH_SIZE;
 
         (void)close(s);
@@ -80,11 +80,11 @@ static const char *ask(const struct addrinfo *at, char *path)
 
 static struct team *find_at(const char *address, int world, int rank, const char **why)
 {
-    struct addrinfo *at = resolve(address);
+    struct addrinfo *addrinfo = resolve(address);
     struct team *t = NULL;
     char path[PATH_SIZE] = "";
 
-    if (!at) {
+    if (!addrinfo) {
         *why = "NCCL_COMM_ID: no such host";
         return NULL;
     }
@@ -92,8 +92,8 @@ static struct team *find_at(const char *address, int world, int rank, const char
         bootstrap_path(path);
         t = team_make(world, path);
     }
-    *why = rank ? ask(at, path) : serve(at, world, path);
-    freeaddrinfo(at);
+    *why = rank ? ask(addrinfo, path) : serve(addrinfo, world, path);
+    freeaddrinfo(addrinfo);
     if (!*why && rank)
         t = team_join(path);
     if (*why)

@@ -177,23 +177,23 @@ static double load(const void *from, size_t i, ncclDataType_t type)
     }
 }
 
-static void store(void *to, size_t i, ncclDataType_t type, double v)
+static void store(void *dst, size_t i, ncclDataType_t type, double v)
 {
     uint32_t bits = bits_of((float)v);
 
     switch (type) {
     case ncclFloat32:
-        ((float *)to)[i] = (float)v;
+        ((float *)dst)[i] = (float)v;
         break;
     case ncclFloat16:
-        ((fp16 *)to)[i] = (fp16)v;
+        ((fp16 *)dst)[i] = (fp16)v;
         break;
     case ncclBfloat16:
-        ((uint16_t *)to)[i] =
+        ((uint16_t *)dst)[i] =
             (uint16_t)(v != v ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
         break;
     default:
-        ((double *)to)[i] = v;
+        ((double *)dst)[i] = v;
     }
 }
 
@@ -220,27 +220,27 @@ static double given(const struct team *t, int rank, const struct team_call *c, s
 
 /* Reduces rank after rank, rounding to the type after each. */
 static void reduce_floats(const struct team *t, const struct team_call *c, size_t n,
-                          void *to)
+                          void *dst)
 {
     for (size_t i = 0; i < n; i++) {
-        double v = given(t, 0, c, i, to);
+        double v = given(t, 0, c, i, dst);
 
         for (int r = 1; r < t->world; r++) {
-            double other = given(t, r, c, i, to);
+            double other = given(t, r, c, i, dst);
 
             if (c->op == ncclMax)
                 v = other > v || other != other ? other : v;
             else
                 v += other;
-            store(to, i, c->type, v);
-            v = load(to, i, c->type);
+            store(dst, i, c->type, v);
+            v = load(dst, i, c->type);
         }
-        store(to, i, c->type, v);
+        store(dst, i, c->type, v);
     }
 }
 
 static void reduce_integers(const struct team *t, const struct team_call *c, size_t n,
-                            void *to)
+                            void *dst)
 {
     for (size_t i = 0; i < n; i++) {
         int64_t v = ((const int64_t *)t->data[0])[i];
@@ -250,7 +250,7 @@ static void reduce_integers(const struct team *t, const struct team_call *c, siz
 
             v = c->op == ncclMax ? (other > v ? other : v) : v + other;
         }
-        ((int64_t *)to)[i] = v;
+        ((int64_t *)dst)[i] = v;
     }
 }
 
@@ -280,35 +280,35 @@ static void agree(struct team *t, const struct team_call *call)
 }
 
 static void piece(struct team *t, int rank, const struct team_call *c, size_t n,
-                  const char *from, char *to)
+                  const char *src, char *dst)
 {
     size_t size = size_of(c->type);
     bool broadcast = !strcmp(c->name, "Broadcast");
 
     if (!broadcast || rank == c->root)
-        memcpy(t->data[rank], from, n * size);
+        memcpy(t->data[rank], src, n * size);
     team_meet(t);
     if (!strcmp(c->name, "Reduce") && rank != c->root)
         ; /* its buffer keeps its input */
     else if (broadcast)
-        memcpy(to, t->data[c->root], n * size);
+        memcpy(dst, t->data[c->root], n * size);
     else if (c->type == ncclInt64)
-        reduce_integers(t, c, n, to);
+        reduce_integers(t, c, n, dst);
     else
-        reduce_floats(t, c, n, to);
+        reduce_floats(t, c, n, dst);
     team_meet(t);
 }
 
-void team_run(struct team *t, int rank, const struct team_call *call, const void *from,
-              void *to)
+void team_run(struct team *t, int rank, const struct team_call *call, const void *src,
+              void *dst)
 {
     size_t size = size_of(call->type), each = PIECE / size;
 
     agree(t, call);
     team_meet(t);
-    for (size_t at = 0; at < call->count; at += each) {
-        size_t n = call->count - at < each ? call->count - at : each;
+    for (size_t pos = 0; pos < call->count; pos += each) {
+        size_t n = call->count - pos < each ? call->count - pos : each;
 
-        piece(t, rank, call, n, (const char *)from + at * size, (char *)to + at * size);
+        piece(t, rank, call, n, (const char *)src + pos * size, (char *)dst + pos * size);
     }
 }

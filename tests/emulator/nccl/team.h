@@ -44,7 +44,7 @@ void team_meet(struct team *t);
 struct team *team_split(struct team *t, int rank, int color, const char *path,
                         int *number);
 /* from and to may be equal; all ranks get the result, summed in the order of ranks. */
-void team_run(struct team *t, int rank, const struct team_call *call, const void *from,
-              void *to);
+void team_run(struct team *t, int rank, const struct team_call *call, const void *src,
+              void *dst);
 
 #endif

@@ -153,16 +153,16 @@ static int read_pixels(const unsigned char *data, size_t len, struct work *work,
 }
 
 int nvjpegDecode(void *handle, void *state, const unsigned char *data, size_t len,
-                 int format, image *to, struct CUstream_st *stream);
+                 int format, image *dst, struct CUstream_st *stream);
 int nvjpegDecode(void *handle, void *state, const unsigned char *data, size_t len,
-                 int format, image *to, struct CUstream_st *stream)
+                 int format, image *dst, struct CUstream_st *stream)
 {
-    struct work work = {NULL, to->channel[0], 0};
+    struct work work = {NULL, dst->channel[0], 0};
     int status;
 
-    if (!handle || !state || format != RGBI || !to->channel[0])
+    if (!handle || !state || format != RGBI || !dst->channel[0])
         return INVALID_PARAMETER;
-    status = read_pixels(data, len, &work, to->pitch[0]);
+    status = read_pixels(data, len, &work, dst->pitch[0]);
     if (status == SUCCESS)
         (void)emulator_enqueue(stream, "nvjpegDecode", run, &work, sizeof(work));
     return status;

@@ -196,7 +196,8 @@ static void test_orders(void **state)
 
 static void test_warp_values(void **state)
 {
-    static const int at[] = {0, 1, 2, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 24};
+    static const int ptr[] = {0,  1,  2,  10, 11, 12, 13, 14,
+                              15, 16, 17, 18, 19, 20, 21, 24};
     static const int want[] = {
         2016, 63, 48, (int)0xaaaaaaaau, 5, 11, 10, 1, 1, 23, 0, 1, 31, 36, 35, 32};
     static const char *const order[] = {"forward", "reverse", "shuffle:3", "ahead"};
@@ -210,9 +211,9 @@ static void test_warp_values(void **state)
         test_integers(&f.dev, (int *)(void *)f.y);
         fixture_fetch(&f, f.y);
         host = (int *)(void *)f.host;
-        for (int k = 0; k < (int)(sizeof(at) / sizeof(at[0])); k++)
-            if (host[at[k]] != want[k])
-                fail_msg("element %d is %d, not %d", at[k], host[at[k]], want[k]);
+        for (int k = 0; k < (int)(sizeof(ptr) / sizeof(ptr[0])); k++)
+            if (host[ptr[k]] != want[k])
+                fail_msg("element %d is %d, not %d", ptr[k], host[ptr[k]], want[k]);
         assert_int_equal(host[3], host[4]);
         fixture_release(&f);
     }
