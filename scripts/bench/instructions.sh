@@ -9,14 +9,25 @@
 #                                                       instructions.list allows; 77: no nvdisasm
 #
 #   ARCH=sm_90       GPU architecture
-#   NVDISASM=FILE    default: next to nvcc, from PATH, or from a Python's triton
+#   NVDISASM=FILE    default: next to nvcc, from PATH, from a Python's triton, or NVIDIA's Python
+#                    package (5 MB), which is downloaded once to ~/.cache/trainc-nvdisasm
 set -eu
 cd "$(dirname "$0")/../.."
 pattern=${2:-.} arch=${ARCH:-sm_90} missing=$([ "$1" = --check ] && echo 77 || echo 1)
 cuda=${CUDA_HOME:-/usr/local/cuda}
 nvcc=$(command -v "$cuda/bin/nvcc" || command -v nvcc) || { echo "no nvcc: set CUDA_HOME" >&2; exit "$missing"; }
+downloaded() {
+  local dir=$HOME/.cache/trainc-nvdisasm
+  if [ ! -x "$dir/nvdisasm" ]; then
+    mkdir -p "$dir" && python3 -m pip download -q --retries 0 --timeout 10 --no-deps -d "$dir" \
+      nvidia-cuda-nvdisasm==13.2.78 >/dev/null 2>&1 && unzip -qoj "$dir"/*.whl '*/bin/nvdisasm' -d "$dir" &&
+      chmod +x "$dir/nvdisasm" || return
+  fi
+  echo "$dir/nvdisasm"
+}
 disassembler=${NVDISASM:-$(command -v "$cuda/bin/nvdisasm" || command -v nvdisasm ||
-  python3 -c 'import os, triton; print(os.path.dirname(triton.__file__) + "/backends/nvidia/bin/nvdisasm")' 2>/dev/null)} ||
+  python3 -c 'import os, triton; print(os.path.dirname(triton.__file__) + "/backends/nvidia/bin/nvdisasm")' 2>/dev/null ||
+  downloaded)} ||
   { echo "no nvdisasm: set NVDISASM" >&2; exit "$missing"; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-sass.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
