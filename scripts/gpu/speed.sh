@@ -36,7 +36,7 @@ ours() { # MODEL CONFIGURATION BATCH [KEY=VALUE...]
   row "$1" "$3" trainc "$(json_value "keep/bench_$1.json" images_per_second)"
 }
 
-# Without fusion (each convolution in its own plan, attention with our kernels), or without folded
+# Without fusion (each convolution in its own plan, attention with our kernels), or with folded
 # batch norms: shows the benefit of each.
 apart() { # WHAT MODEL CONFIGURATION BATCH [KEY=VALUE...]
   timeout --foreground 100 "$trainc" bench --cfg "$root/configs/$3" --device cuda -b "$4" --amp-dtype fp16 --seconds 5 \
@@ -101,7 +101,7 @@ measure_variants() { # what the fused kernels gain, and with QUICK also folded b
   # shellcheck disable=SC2086
   case ${quick:+quick}$1 in
     resnet* | erfnet | vit* | quickvit*) apart apart "$1" "$2" "$3" CUDNN.FUSE=False $4 ;; # others have nothing to fuse
-    quickresnet*) apart unfolded "$1" "$2" "$3" MODEL.FOLD_BN=none $4 ;;
+    quickresnet*) apart folded "$1" "$2" "$3" MODEL.FOLD_BN=auto $4 ;;
   esac
 }
 # shellcheck disable=SC2086

@@ -3,7 +3,7 @@
 
 A row of the file is {"model", "batch", "dtype", "what", "images_per_second"} and, if there
 is no figure, "note". `what` is predicted, trainc, apart (with CUDNN.FUSE False),
-unfolded (with MODEL.FOLD_BN none), eager, or compiled (with max-autotune).
+folded (with MODEL.FOLD_BN auto), eager, or compiled (with max-autotune).
 """
 import json
 import sys
@@ -21,14 +21,14 @@ def main():
     for r in rows:
         table.setdefault((r["model"], r["batch"], r["dtype"]), {})[r["what"]] = r
     form = "%-13s %6s %6s %11s %11s %11s %11s %11s %11s %12s %12s"
-    print(form % ("img/s", "batch", "dtype", "predicted", "trainc", "apart", "unfolded", "eager", "compiled",
+    print(form % ("img/s", "batch", "dtype", "predicted", "trainc", "apart", "folded", "eager", "compiled",
                   "of predicted", "of PyTorch's"))
     for (model, batch, dtype), cells in table.items():
         value = {w: c.get("images_per_second") for w, c in cells.items()}
         peer = max([value.get(w) or 0 for w in ("eager", "compiled")])
         ours, guess = value.get("trainc"), value.get("predicted")
         print(form % (model, batch, dtype, *(figure(cells.get(w)) for w in
-                                             ("predicted", "trainc", "apart", "unfolded", "eager", "compiled")),
+                                             ("predicted", "trainc", "apart", "folded", "eager", "compiled")),
                       "%.0f %%" % (100 * ours / guess) if ours and guess else "-",
                       "%.2f x" % (ours / peer) if ours and peer else "-"))
     for note in dict.fromkeys(r["note"] for r in rows if r.get("note")):
