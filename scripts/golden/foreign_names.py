@@ -144,6 +144,23 @@ def open_clip():
     save("open_clip_siglip", "vit_base_patch32_siglip_256", 0, {"visual." + k: v for k, v in net.state_dict().items()})
 
 
+def mmsegmentation():
+    """FCN on ResNet-V1c, from the structure of mmseg's resnet.py and fcn_head.py; its stem is one Sequential."""
+    import timm
+    state = {}
+    for k, v in timm.create_model("resnet50c").state_dict().items():
+        k = re.sub("^bn1", "stem.7", re.sub("^conv1", "stem", k))
+        if not k.startswith("fc."):
+            state["backbone." + k] = v
+    for head, width, inputs in (("decode_head", 512, 2048), ("auxiliary_head", 256, 1024)):
+        state[head + ".conv_seg.weight"], state[head + ".conv_seg.bias"] = torch.zeros(19, width, 1, 1), torch.zeros(19)
+        state[head + ".convs.0.conv.weight"] = torch.zeros(width, inputs, 3, 3)
+        for name in ("weight", "bias", "running_mean", "running_var"):
+            state[f"{head}.convs.0.bn.{name}"] = torch.zeros(width)
+        state[head + ".convs.0.bn.num_batches_tracked"] = torch.tensor(0)
+    save("openmmlab_seg_resnet_c", "resnet50c", 0, state)
+
+
 def mmpretrain():
     for name in ("", ".load_model_index", ".models", ".models.Model", ".models.ModelIndex", ".models.ModelList"):
         sys.modules["modelindex" + name] = mock.MagicMock()  # lists of files to download
@@ -169,6 +186,7 @@ def main():
     torchvision()
     efficientnet_pytorch()
     open_clip()
+    mmsegmentation()
     mmpretrain()
     for make, root in zip((dino, mae, microsoft, facebook_convnext, facebook_convnextv2, deit, dinov2, cifar), sys.argv[1:]):
         if root != "-":  # last: Facebook's ConvNeXt replaces timm's in timm's registry

@@ -248,6 +248,7 @@ static const struct layer_rule layers[] = {
 const struct model_family mixer_family = {
     .type = "mixer",
     .layer_norm = true,
+    .fixed_size = true,
     .task = MODEL_CLASSIFY,
     .models = models,
     .reads = reads,

@@ -98,6 +98,7 @@ struct model_family {
      * it has none. Only training reads them, so weights may lack them or be too many. */
     const char *const *aux;
     bool masks;         /* has mask tokens: models/masking.h */
+    bool fixed_size;    /* weights depend on the size of images, and are not resized */
     bool balances;      /* adds a loss in training: model_stages.balance */
     bool layer_norm;    /* has layer norms: trained with adaptive optimizers */
     int default_stages; /* of models/stages.h: the last ones; 0: all */

@@ -380,6 +380,9 @@ _Noreturn static void die_misfit(const struct loading *l, const char *path)
     if (!*l->part && l->s->plan.model->backbone)
         strbuf_addstr(&guess,
                       "; the weights of a backbone alone: MODEL.PRETRAINED_BACKBONE");
+    else if (!*l->part && l->s->plan.model->family->fixed_size)
+        strbuf_addf(&guess, "; weights of %s are for one size of images: DATA.IMG_SIZE",
+                    l->model);
     else if (!*l->part)
         weights_guess_add(&guess, &l->file, model_of_config(cfg));
     die("'%s' does not match %s: %d of %d tensors match, %d of model and file do not, "

@@ -152,7 +152,9 @@ static const struct scheme_row mmpretrain_vit[] = {
     {"^backbone.stem.0.conv.", "conv1.0."}, {"^backbone.stem.0.bn.", "conv1.1."},        \
         {"^backbone.stem.1.conv.", "conv1.3."}, {"^backbone.stem.1.bn.", "conv1.4."},    \
         {"^backbone.stem.2.conv.", "conv1.6."}, {"^backbone.stem.2.bn.", "bn1."},        \
-        {"^backbone.", ""}, {".se_layer.conv#.conv.", ".se.fc#."}, {"^head.fc.", "fc."}, \
+        {"^backbone.stem.7.", "bn1."}, /* mmsegmentation's */                            \
+        {"^backbone.stem.#.", "conv1.#."}, {"^backbone.", ""},                           \
+        {".se_layer.conv#.conv.", ".se.fc#."}, {"^head.fc.", "fc."},                     \
         {"^decode_head.", NULL},                                                         \
     {                                                                                    \
         "^auxiliary_head.", NULL                                                         \
@@ -276,6 +278,9 @@ static const struct scheme_row torchvision_densenet[] = {
     "vit_*_clip_* are the same weights"
 #define NO_MEAN                                                                          \
     "its classifier reads the mean of all tokens, but here it reads the class token"
+#define OTHER_HEADS                                                                      \
+    "it is mmsegmentation's, whose decode heads differ from those here; "                \
+    "--pretrained-backbone reads its ResNet or ConvNeXt, and bisenetv2 all of its own"
 #define NO_MERGING "it is OpenMMLab's Swin, which merges patches in another order"
 #define NO_LAYER_SCALE                                                                   \
     "its blocks have a scale for each channel, as those of DINOv2 and DeiT III; those "  \
@@ -395,5 +400,8 @@ const struct scheme schemes[] = {
     {FOREIGN("torchvision", "densenet", "features.denseblock1.denselayer1.norm.1.weight",
              torchvision_densenet)},
     {FOREIGN("torchvision", "vgg", "classifier.6.weight", torchvision_vgg)},
+    REFUSED("deeplab", "decode_head.conv_seg.weight", OTHER_HEADS),
+    REFUSED("pyramid", "decode_head.conv_seg.weight", OTHER_HEADS),
+    REFUSED("unet", "decode_head.conv_seg.weight", OTHER_HEADS),
     {.name = NULL},
 };
