@@ -166,6 +166,31 @@ void model_check_answers(const struct config *cfg, struct problems *p)
                      "fine-tune it with --pretrained CHECKPOINT first");
 }
 
+/* Warns if the last layers of a classifier see a single pixel. */
+static void warn_small_images(const struct model *m, const struct model_options *o,
+                              const struct config *cfg, struct problems *p)
+{
+    enum { USUAL = 32 }; /* the largest reduction of the nets here */
+    int height = config_height(cfg), width = config_width(cfg);
+    int side = height < width ? height : width, reduction;
+    struct model_stages all;
+    bool skips = false;
+
+    if (m->family->task != MODEL_CLASSIFY || m->channels || side >= USUAL)
+        return;
+    model_stages_list(m, o, (int)cfg->model.in_chans, height, width, &all);
+    reduction = all.n ? all.stage[all.n - 1].reduction : 0;
+    if (reduction <= side)
+        return;
+    for (int i = 0; m->family->reads[i]; i++)
+        skips = skips || !strcmp(m->family->reads[i], "MODEL.SKIP_STRIDES");
+    problems_warn(p, config_where(cfg, "DATA.IMG_SIZE"),
+                  "%s divides the sides of images by %d, so its last layers see a single "
+                  "pixel of images of %d x %d%s",
+                  m->name, reduction, width, height,
+                  skips ? "; MODEL.SKIP_STRIDES leaves out the first strides" : "");
+}
+
 /* Runs the family's own checks of options and images. */
 static void check_family(const struct model *m, const struct config *cfg,
                          struct problems *p)
@@ -188,6 +213,8 @@ static void check_family(const struct model *m, const struct config *cfg,
         check_stages(m, &o, cfg, p);
     else
         config_warn_unread(cfg, p, "MODEL.OUT_INDICES", "MODEL.FEATURES_ONLY is False");
+    if (!keys)
+        warn_small_images(m, &o, cfg, p);
     arena_release(&mem);
     strbuf_release(&why);
 }

@@ -95,4 +95,11 @@ done
 # Files that hints mention are part of an installed package.
 grep -o '"[^"]*scripts/[^"]*"' "$here/src/config/foreign.c" | grep -v 'in the sources or PREFIX/share/trainc' && fail "hints that a package cannot follow"
 
+# Images that a net divides into less than a pixel.
+small=("$trainc" train --model ghostnet_100 --data-path shapes --device cpu --threads 1 -j 1 -b 2 --max-steps 1 --output small)
+"${small[@]}" --img-size 8 >log 2>&1 || fail "small images"
+expect_line "ghostnet_100 divides the sides of images by 32, so its last layers see a single pixel of images of 8 x 8; MODEL.SKIP_STRIDES"
+"${small[@]}" --img-size 8 --tag skips --opts MODEL.SKIP_STRIDES 2 >log 2>&1 || fail "fewer strides"
+has_not "a single pixel"
+
 finish
