@@ -31,6 +31,8 @@
     "{\"name\":\"" arg "\",\"arg\":{\"as_tensor\":{\"name\":\"" name "\"}}}"
 #define I(arg, n)    "{\"name\":\"" arg "\",\"arg\":{\"as_int\":" #n "}}"
 #define L(arg, list) "{\"name\":\"" arg "\",\"arg\":{\"as_ints\":[" list "]}}"
+#define S(arg, name)                                                                     \
+    "{\"name\":\"" arg "\",\"arg\":{\"as_tensors\":[{\"name\":\"" name "\"}]}}"
 #define NODE(op, in, out)                                                                \
     "{\"target\":\"torch.ops.aten." op "\",\"inputs\":[" in                              \
     "],\"outputs\":[{\"as_tensor\":{\"name\":\"" out                                     \
@@ -106,6 +108,19 @@ static void test_refusals(void **state)
         "dim 1 of its result is 2, and 4 in PyTorch");
     refused("{\"archive\":\"a\"}", "version 0");
     refused("[", "");
+}
+
+#define LSTM(fill)                                                                       \
+    PROGRAM(8, NODE(fill, L("size", "1,3,4"), "h") "," NODE(                             \
+                   "lstm.input", T("input", "x") "," S("hx", "h") "," S("params", "x"),  \
+                   "r") "," MEAN("r"))
+
+static void test_lstm(void **state)
+{
+    (void)state;
+    refused(LSTM("ones.default"), "aten.lstm.input: a first state that is not 0");
+    refused(LSTM("zeros.default"),
+            "aten.lstm.input: its operand is no batch of sequences");
 }
 
 /* Without a layer at the end, the number of classes is that of the archive. */
@@ -298,7 +313,7 @@ int main(void)
         cmocka_unit_test(test_classes), cmocka_unit_test(test_in_place),
         cmocka_unit_test(test_alias),   cmocka_unit_test(test_view),
         cmocka_unit_test(test_order),   cmocka_unit_test(test_pair),
-        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_images),  cmocka_unit_test(test_lstm),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
