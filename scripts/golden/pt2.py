@@ -47,6 +47,7 @@ DECAY = 0.05
 BATCH = int(os.environ.get("BATCH", 4))
 SMALL = (64, 96, 128)  # sizes that SIDE=0 tries
 DISTURBED = 8  # runs with "spread"
+NOISE_MAX = 0.01  # what figures differ by 0.1 is no longer compared
 AUXILIARY = ("googlenet", "inception_v3")  # PyTorch cannot save their outputs in train mode
 
 
@@ -546,14 +547,17 @@ def disturbed(model, seed):
 
 def largest(a, b, factor):
     """Returns the larger one of a and b times the factor, for each figure."""
-    return {k: [max(x, factor * y) for x, y in zip(a[k], b[k])] if k == "loss"
-            else max(a[k], factor * b[k]) for k in a}
+    def one(x, y):
+        return max(x, min(factor * y, NOISE_MAX))
+    return {k: [one(x, y) for x, y in zip(a[k], b[k])] if k == "loss" else one(a[k], b[k])
+            for k in a}
 
 
 def add_noise(path, model, spread):
     """Adds the noise to figures that lack it. The sign of a single operand of a ReLU changes
     figures in steps, which the difference of two runs may lack. So for `spread`, runs in fp64
-    with disturbed weights follow; the test permits ten times the noise, and twice the spread."""
+    with disturbed weights follow; the test permits ten times the noise, and twice the spread, of
+    which at most 0.1 counts."""
     out = json.loads(path.read_text())
     calm(model)
     model.train()
@@ -632,6 +636,7 @@ def warm_up():
 
 def serve(folder):
     memory = int(os.environ.get("MEMORY", 0)) << 30
+    torch.set_num_threads(1)  # networks are small, and other programs run
     warm_up()
     for line in sys.stdin:
         pid = os.fork()
