@@ -427,6 +427,8 @@ def calm(model):
         for name in ("drop_prob", "p"):
             if type(m).__name__.endswith(("DropPath", "StochasticDepth")) and hasattr(m, name):
                 setattr(m, name, 0.0)
+        if isinstance(getattr(m, "drop_rate", None), float):  # of F.dropout in forward()
+            m.drop_rate = 0.0
 
 
 def check_calm(model, side):
