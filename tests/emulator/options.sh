@@ -223,7 +223,7 @@ NVTX_INJECTION64_PATH=$library NVTX_RANGES=ranges "$trainc" "${cfg[@]}" --data-p
   --output out "${half[@]}" TRAIN.EPOCHS=2 CUDNN.DETERMINISTIC=True >log 2>&1 || fail "$(cat log)"
 [ "$(grep -c '^training step$' ranges)" = 12 ] || fail "ranges: not 12 training steps"
 [ "$(grep -c '^evaluation step$' ranges)" = 4 ] || fail "ranges: not 4 evaluation steps"
-grep -q '^  cuda conv2d layer1.0.conv1$' ranges || fail "ranges: no layer in a step"
+grep -q '^  cuda conv2d statistics layer1.0.bn1$' ranges || fail "ranges: no layer in a step"
 grep 'left open\|too many' ranges && fail "ranges are not closed"
 
 # 8-bit: cuDNN's int8 convolutions, whose results equal the reference's.
