@@ -360,8 +360,7 @@ static void *packed_room(const struct weights_file *file)
     return xmalloc(largest);
 }
 
-/* Appends which of the file's weights were loaded: " from the EMA weights of
- * state_dict". */
+/* Appends what was loaded: " from the EMA weights of state_dict". */
 static void add_source(struct strbuf *text, const struct loading *l)
 {
     bool ema = !strcmp(l->names.prefix, "ema.");
@@ -373,7 +372,6 @@ static void add_source(struct strbuf *text, const struct loading *l)
 
 _Noreturn static void die_misfit(const struct loading *l, const char *path)
 {
-    const struct config *cfg = l->s->cfg;
     int n = session_flat(l->s)->nsegment;
     struct strbuf guess = STRBUF_INIT;
 
@@ -381,10 +379,9 @@ _Noreturn static void die_misfit(const struct loading *l, const char *path)
         strbuf_addstr(&guess,
                       "; the weights of a backbone alone: MODEL.PRETRAINED_BACKBONE");
     else if (!*l->part && l->s->plan.model->family->fixed_size)
-        strbuf_addf(&guess, "; weights of %s are for one size of images: DATA.IMG_SIZE",
-                    l->model);
+        strbuf_addf(&guess, "; %s fits one size of images: DATA.IMG_SIZE", l->model);
     else if (!*l->part)
-        weights_guess_add(&guess, &l->file, model_of_config(cfg));
+        weights_guess_add(&guess, &l->file, model_of_config(l->s->cfg));
     die("'%s' does not match %s: %d of %d tensors match, %d of model and file do not, "
         "first: %s (LOG.LEVEL debug lists them%s)%s",
         path, l->model, n - l->missing + l->surplus, n, l->missing, l->first_missing,

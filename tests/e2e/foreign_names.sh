@@ -44,7 +44,7 @@ cmp -s <(tensors own.safetensors) <(tensors back.safetensors) || { diff <(tensor
 exits 1 "does not match resnet32: .*the file looks like resnet20" \
   "$trainc" predict --model resnet32 --num-classes 4 --img-size 32 --weights foreign.safetensors "$image"
 "$trainc" --model gmlp_ti16_224 --data-path images --img-size 32 --max-steps 1 -b 2 --no-amp --output mixer >log 2>&1 || fail "gMLP"
-exits 1 "weights of gmlp_ti16_224 are for one size of images: DATA.IMG_SIZE" \
+exits 1 "gmlp_ti16_224 fits one size of images: DATA.IMG_SIZE" \
   "$trainc" predict --model gmlp_ti16_224 --num-classes 2 --img-size 64 --weights mixer/gmlp_ti16_224/default/last.safetensors "$image"
 "$trainc" --cfg "$here/configs/smoke/synthetic.yaml" --output taught --epochs 1 --opts LOG.REPORT=False \
   LOSSES "[{type: cross_entropy}, {type: distill}]" MODEL.TEACHER foreign.safetensors >log 2>&1 || fail "a teacher"
