@@ -355,9 +355,13 @@ const struct scheme schemes[] = {
             "added to it; timm's vit_*_reg4_dinov2 are the same weights"),
     {FOREIGN("DeiT III", "vit", "blocks.0.gamma_1", deit3)},
     REFUSED("vit", "attn.gamma1.weight", NO_LAYER_SCALE),
-    REFUSED_UNLESS("vit", "attn_pool.latent", "attn_pool.latent",
-                   "it is SigLIP's vision tower, which has no class token and pools by "
-                   "attention, as the models vit_*_siglip_* do"),
+    {.name = "",
+     .family = "vit",
+     .mark = "attn_pool.latent",
+     .unless = "attn_pool.latent",
+     .with = "head.weight",
+     .refuse = "it is SigLIP's vision tower, which has no class token and pools by "
+               "attention, as the models vit_*_siglip_* do"},
     REFUSED(
         "vit", "head.0.running_mean",
         "its classifier has a batch norm of its own (a linear probe of MAE), and none "
