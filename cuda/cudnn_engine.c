@@ -88,7 +88,7 @@ static unsigned engine_notes(struct cudnn_pool *p, cudnnBackendDescriptor_t conf
     return bits;
 }
 
-static bool has(unsigned bits, cudnnBackendNumericalNote_t note)
+static bool has_note(unsigned bits, cudnnBackendNumericalNote_t note)
 {
     return bits >> note & 1;
 }
@@ -98,19 +98,19 @@ static bool refused(struct search *s, unsigned bits, bool compiled)
     const struct cuda_options *o = &s->p->c->dev->options;
     int *count = NULL;
 
-    if (has(bits, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) ||
-        has(bits, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS))
+    if (has_note(bits, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION) ||
+        has_note(bits, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS))
         count = &s->tally.precision;
-    else if (s->fp32 && !o->tf32 && has(bits, CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
+    else if (s->fp32 && !o->tf32 && has_note(bits, CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
         count = &s->tally.tf32;
-    else if (o->deterministic && has(bits, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
+    else if (o->deterministic && has_note(bits, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC))
         count = &s->tally.nondeterministic;
-    else if (has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6) ||
-             has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13) ||
-             (!s->fp32 && (has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD) ||
-                           has(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4))))
+    else if (has_note(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6) ||
+             has_note(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13) ||
+             (!s->fp32 && (has_note(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD) ||
+                           has_note(bits, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4))))
         count = &s->tally.winograd;
-    else if (s->fused && compiled && !has(bits, CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
+    else if (s->fused && compiled && !has_note(bits, CUDNN_NUMERICAL_NOTE_TENSOR_CORE))
         count = &s->tally.plain; /* separate kernels are faster than this engine */
     if (count)
         ++*count;

@@ -10,8 +10,8 @@
 #include "ops/state.h"
 #include "ops/update_control.h"
 
-static struct tensor *whole(struct builder *b, const char *name, enum memory m,
-                            int64_t len)
+static struct tensor *flat_state(struct builder *b, const char *name, enum memory m,
+                                 int64_t len)
 {
     return graph_state(b, name, m, DTYPE_F32, 0, len);
 }
@@ -53,9 +53,9 @@ static void add_optimizer(struct builder *b, const struct case_update *u,
     struct update update = segments_of(b->g);
     int64_t len = b->g->flat->trained_len;
     struct tensor *control = control_tensor(b);
-    struct tensor *state[] = {whole(b, "all weights", MEMORY_WEIGHTS, len),
-                              whole(b, "moment1", MEMORY_MOMENT1, len),
-                              whole(b, "moment2", MEMORY_MOMENT2, len)};
+    struct tensor *state[] = {flat_state(b, "all weights", MEMORY_WEIGHTS, len),
+                              flat_state(b, "moment1", MEMORY_MOMENT1, len),
+                              flat_state(b, "moment2", MEMORY_MOMENT2, len)};
     struct hyperparameters h = {
         .momentum = (double)u->momentum,
         .alpha = 0.9,
@@ -75,7 +75,7 @@ static void add_optimizer(struct builder *b, const struct case_update *u,
 void case_update_phase(struct builder *b, const struct case_update *u)
 {
     struct tensor *control = control_tensor(b);
-    struct tensor *grads = whole(b, "grads", MEMORY_GRADS, b->g->flat->trained_len);
+    struct tensor *grads = flat_state(b, "grads", MEMORY_GRADS, b->g->flat->trained_len);
     struct scaler scaler = {true, 2, 0.5, 1, 1, 1};
     struct control_prepare_attrs prepare = {
         .schedule = {.kind = SCHEDULE_COSINE, .total = 20, .base = 0.1},
@@ -86,7 +86,8 @@ void case_update_phase(struct builder *b, const struct case_update *u)
 
     b->phase = PHASE_UPDATE;
     if (u->accumulation.group > 1) {
-        struct tensor *sum = whole(b, "sum", MEMORY_GRADS_SUM, b->g->flat->trained_len);
+        struct tensor *sum =
+            flat_state(b, "sum", MEMORY_GRADS_SUM, b->g->flat->trained_len);
 
         grads_accumulate(b, grads, control, sum, u->accumulation);
         grads = sum;
@@ -95,7 +96,7 @@ void case_update_phase(struct builder *b, const struct case_update *u)
     control_prepare_node(b, control, &prepare);
     add_optimizer(b, u, grads);
     running_stats(b, control, u->accumulation, true);
-    ema(b, whole(b, "weights and buffers", MEMORY_WEIGHTS, b->g->flat->weights_len),
-        control, whole(b, "ema", MEMORY_EMA, b->g->flat->weights_len));
+    ema(b, flat_state(b, "weights and buffers", MEMORY_WEIGHTS, b->g->flat->weights_len),
+        control, flat_state(b, "ema", MEMORY_EMA, b->g->flat->weights_len));
     control_finish_node(b, control, &scaler, false);
 }

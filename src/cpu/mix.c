@@ -65,7 +65,7 @@ static void cutmix_sample(const struct job *j, int64_t i, const struct mix_draw 
 }
 
 /* True if nothing is mixed in: then the partner, which may hold a NaN, is not read. */
-static bool whole(const struct mix_draw *d)
+static bool unmixed(const struct mix_draw *d)
 {
     return !d->cutmix && d->lam >= 1;
 }
@@ -80,7 +80,7 @@ static void mix_samples(const struct job *j, int64_t i, const struct mix_draw d[
                   cpu_out(j->s->out[MIX_Y], j->t, other * len)};
     const float lam[2] = {d[0].lam, d[1].lam};
 
-    if (!d[0].cutmix && !d[1].cutmix && !whole(&d[0]) && !whole(&d[1])) {
+    if (!d[0].cutmix && !d[1].cutmix && !unmixed(&d[0]) && !unmixed(&d[1])) {
         j->dev->loops->blend(j->t, x, y, lam, len, j->streamed && len * 2 % 64 == 0);
         return;
     }
@@ -89,7 +89,7 @@ static void mix_samples(const struct job *j, int64_t i, const struct mix_draw d[
 
         if (d[k].cutmix) {
             cutmix_sample(j, own, &d[k]);
-        } else if (whole(&d[k])) {
+        } else if (unmixed(&d[k])) {
             copy_part(j, own, 0, len);
         } else {
             const void *both[2] = {x[k], x[1 - k]};

@@ -3,7 +3,7 @@
 
 #include "image/enhance.h"
 
-static int least(int a, int b)
+static int min_of(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -34,7 +34,7 @@ static int hue_of(const uint8_t *p, int hi, int lo)
         h = (float)(4.0 + (double)g - (double)r);
     turns = (double)h / 6.0 + 1.0; /* at least 0, below 2 */
     h = (float)(turns < 1 ? turns : turns - 1);
-    return least((int)((double)h * 255.0), 255);
+    return min_of((int)((double)h * 255.0), 255);
 }
 
 /* Sets the pixel to a hue and a saturation, 1 to 255, and a value. */
@@ -60,11 +60,11 @@ void enhance_hue(uint8_t *rgb, size_t n, double shift)
 
     for (size_t i = 0; i < n; i++, rgb += 3) {
         int hi = max_int(max_int(rgb[0], rgb[1]), rgb[2]);
-        int lo = least(least(rgb[0], rgb[1]), rgb[2]), saturation;
+        int lo = min_of(min_of(rgb[0], rgb[1]), rgb[2]), saturation;
 
         if (hi == lo)
             continue;
-        saturation = least((int)((double)((float)(hi - lo) / (float)hi) * 255.0), 255);
+        saturation = min_of((int)((double)((float)(hi - lo) / (float)hi) * 255.0), 255);
         if (saturation)
             set_hue(rgb, (hue_of(rgb, hi, lo) + delta) & 255, saturation, hi);
         else

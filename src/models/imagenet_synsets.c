@@ -20,7 +20,7 @@ static int digit(char c)
 }
 
 /* True if a classifier of `classes` classes has this class. */
-static bool has(int classes, int bits)
+static bool has_class(int classes, int bits)
 {
     return classes == IMAGENET_21K || (classes == IMAGENET_22K && bits & 2) ||
            (classes == IMAGENET_12K && bits & 1);
@@ -40,7 +40,7 @@ int imagenet_synsets(int classes, int32_t *id)
             if (d >= 32)
                 continue;
             last += value >> 2;
-            if (has(classes, value & 3))
+            if (has_class(classes, value & 3))
                 id[n++] = last;
             value = shift = 0;
         }

@@ -1,5 +1,5 @@
 /*
- * LSTMs, a step after the other: each is a linear layer of the state before it and the gates.
+ * LSTMs, unrolled: each step is a linear layer of the previous state, then the gates.
  *
  *   z = W_ih x_t + b_ih + W_hh h + b_hh;  i, f, g, o = chunks of z
  *   c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' = sigmoid(o) tanh(c')
@@ -14,8 +14,8 @@
 enum { STEPS_MAX = 1024, GATES = 4, WEIGHTS = 4 };
 
 struct lstm {
-    int layers, directions,
-        each; /* weights of a layer and direction: 4, or 2 without biases */
+    int layers, directions;
+    int each; /* weights of a layer and direction: 4, or 2 without biases */
     struct pt2_value **weight;
     bool batch_first;
 };
@@ -57,7 +57,7 @@ static struct tensor *gates(struct pt2_import *c, const struct pt2_value *z,
         in[k] = columns_of(c, z, k * len, len);
     if (c->why->len)
         return NULL;
-    in[CELL] = *cell ? *cell : in[FORGET]; /* which is not used then */
+    in[CELL] = *cell ? *cell : in[FORGET]; /* unused in the first step */
     e = expr_start(pt2_layer(c), GATES + 1, in);
     next = expr_add(&e, EXPR_MUL, expr_add(&e, EXPR_SIGMOID, INPUT),
                     expr_add(&e, EXPR_TANH, CANDIDATE));

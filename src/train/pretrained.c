@@ -455,7 +455,7 @@ static void load(struct loading l, const char *text, const char *what,
     strbuf_release(&l.skipped_names);
 }
 
-static struct loading whole(struct session *s, bool all)
+static struct loading loading_of(struct session *s, bool all)
 {
     return (struct loading){.s = s,
                             .family = model_of_config(s->cfg)->family,
@@ -466,13 +466,13 @@ static struct loading whole(struct session *s, bool all)
 
 void pretrained_load(struct session *s, const char *path)
 {
-    load(whole(s, false), path, NULL, NULL);
+    load(loading_of(s, false), path, NULL, NULL);
 }
 
 void pretrained_load_all(struct session *s, const char *path, const char *what,
                          const struct class_list *classes)
 {
-    load(whole(s, true), path, what, classes);
+    load(loading_of(s, true), path, what, classes);
 }
 
 void pretrained_load_backbone(struct session *s, const char *path)

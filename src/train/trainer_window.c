@@ -33,7 +33,7 @@ static int scales_of(const struct trainer *t, const struct control *c,
     return n > 1 ? n : 1;
 }
 
-static double least(const double *scale, int n)
+static double smallest(const double *scale, int n)
 {
     double x = scale[0];
 
@@ -94,7 +94,7 @@ static void report_skips(struct trainer *t)
 /* Dies after AMP.MAX_SKIPS skipped steps in a row. */
 static void check_skips(struct trainer *t, const struct control *c)
 {
-    double scale[CONTROL_LOSSES], lowest = least(scale, scales_of(t, c, scale));
+    double scale[CONTROL_LOSSES], lowest = smallest(scale, scales_of(t, c, scale));
 
     if (c->skipped_row < t->cfg->amp.max_skips)
         return;
@@ -197,7 +197,7 @@ static void end_window(struct trainer *t, const struct control *c)
     };
 
     l->nscale = scales_of(t, c, l->scale);
-    l->loss_scale = least(l->scale, l->nscale);
+    l->loss_scale = smallest(l->scale, l->nscale);
     m = metrics_of_all(&m);
     l->loss = metrics_loss(&m);
     l->epoch_loss = metrics_loss(&all);

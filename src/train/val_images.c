@@ -41,7 +41,8 @@ static uint8_t *triple(const struct class_set *set, const uint8_t *pixel, int ch
 }
 
 /* Writes an image; on failure, warns and returns false. */
-static bool put(const struct val_images *p, int number, const uint8_t *rgb, int w, int h)
+static bool write_image(const struct val_images *p, int number, const uint8_t *rgb, int w,
+                        int h)
 {
     struct png_bitmap g = {.pixel = rgb, .w = w, .h = h, .channels = 3};
     char *path = xasprintf("%s/%s_%d.png", p->dir, p->prefix, number);
@@ -82,7 +83,7 @@ static int put_batch(const struct val_images *p, struct session *s, const struct
             continue;
         rgb = triple(f->val->set, b->pixel + (int64_t)c * w * h * i, c,
                      b->label_map + size * i, guess + size * i, w, h, scale);
-        written += put(p, first + i, rgb, 3 * w, h);
+        written += write_image(p, first + i, rgb, 3 * w, h);
         free(rgb);
     }
     free(logits);

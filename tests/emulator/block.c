@@ -82,7 +82,7 @@ static void make_ready(unsigned t)
 
 /* ---- errors ---- */
 
-static const char *where(char *dst, size_t size, unsigned t)
+static const char *thread_name(char *dst, size_t size, unsigned t)
 {
     unsigned x = t % blockDim.x, y = t / blockDim.x % blockDim.y;
 
@@ -118,9 +118,9 @@ __attribute__((noreturn)) static void stuck(void)
         other = waits;
     wrong("%s waits %s in line %d, but %s %s; %u of %u threads wait at a barrier, %u "
           "are done",
-          where(a, sizeof(a), waits),
+          thread_name(a, sizeof(a), waits),
           thread[waits].state == STATE_WARP ? "for its warp" : "at the barrier",
-          thread[waits].line, where(b, sizeof(b), other),
+          thread[waits].line, thread_name(b, sizeof(b), other),
           thread[other].state == STATE_DONE ? "has returned" : "waits elsewhere",
           at_barrier, nthread, ndone);
 }

@@ -324,7 +324,7 @@ static void errors_name_layer_op_and_shapes(void **unused)
     (void)unused;
     check_dies(nobody_claims, NULL,
                "layer 'block.mul': no refusing kernel for mul(8 fp32, 8 fp32): refuser: "
-               "never does");
+               "claims nothing");
     check_dies(bad_shapes, NULL, "layer 'block.mul': mul(8 fp32, 3 fp32): shapes differ");
 }
 

@@ -157,15 +157,15 @@ static const struct kernel single = {
 static const struct kernel muladd = {
     .name = "muladd", .claim = muladd_claim, .run = muladd_run};
 
-static const char *never(struct region *r, struct graph *g, struct node *n,
-                         struct device *dev)
+static const char *claim_nothing(struct region *r, struct graph *g, struct node *n,
+                                 struct device *dev)
 {
     (void)r, (void)g, (void)n, (void)dev;
-    return "never does";
+    return "claims nothing";
 }
 
 static const struct kernel refuser = {
-    .name = "refuser", .claim = never, .run = single_run};
+    .name = "refuser", .claim = claim_nothing, .run = single_run};
 
 const struct backend toy_plain = {
     .name = "plain", .kernels = (const struct kernel *const[]){&single, NULL}};

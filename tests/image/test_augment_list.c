@@ -123,7 +123,7 @@ static void operations_equal_torchvision(void **state)
     free(data);
 }
 
-static const char *take(const char *src, void *dst, size_t n)
+static const char *read_bytes(const char *src, void *dst, size_t n)
 {
     memcpy(dst, src, n);
     return src + n;
@@ -148,7 +148,7 @@ static void clahe_equals_opencv(void **state)
         struct policy_canvas c = {.pixel = pixel, .scratch = scratch, .warp = &warp};
         int n, step, worst = 0, sum = 0;
 
-        cursor = take(cursor, &g, sizeof(g));
+        cursor = read_bytes(cursor, &g, sizeof(g));
         c.w = g.w;
         c.h = g.h;
         c.gray = g.gray;

@@ -9,7 +9,7 @@
 
 enum { W = 24, H = 18, BYTES = W * H * 3 };
 
-static const char *take(const char *src, void *dst, size_t n)
+static const char *read_bytes(const char *src, void *dst, size_t n)
 {
     memcpy(dst, src, n);
     return src + n;
@@ -38,15 +38,15 @@ static void augmix_equals_torchvision(void **state)
     for (; cursor < data + len; cases++) {
         struct augmix a = {0};
 
-        cursor = take(cursor, &a.chains, sizeof(a.chains));
-        cursor = take(cursor, &a.original, sizeof(a.original));
+        cursor = read_bytes(cursor, &a.chains, sizeof(a.chains));
+        cursor = read_bytes(cursor, &a.original, sizeof(a.original));
         for (int i = 0; i < a.chains; i++) {
-            cursor = take(cursor, &a.weight[i], sizeof(a.weight[i]));
-            cursor = take(cursor, &a.depth[i], sizeof(a.depth[i]));
+            cursor = read_bytes(cursor, &a.weight[i], sizeof(a.weight[i]));
+            cursor = read_bytes(cursor, &a.depth[i], sizeof(a.depth[i]));
             for (int k = 0; k < a.depth[i]; k++)
-                cursor = take(cursor, &a.step[i][k], sizeof(a.step[i][k]));
+                cursor = read_bytes(cursor, &a.step[i][k], sizeof(a.step[i][k]));
         }
-        cursor = take(cursor, golden, BYTES);
+        cursor = read_bytes(cursor, golden, BYTES);
         memcpy(pixel, data, BYTES);
         augmix_apply(&a, &c);
         for (int i = 0, limit = a.depth[0] > 1 || a.chains > 1 ? 3 : 1; i < BYTES; i++) {

@@ -114,7 +114,7 @@ enum { BANDS = 5, SIDE = 16 };
 static const struct augment_key key = {3, 1, 4};
 
 /* Extracts one band as RGB. */
-static void alone(const struct image *all, int band, struct image *rgb)
+static void extract_band(const struct image *all, int band, struct image *rgb)
 {
     image_resize_reserve(rgb, all->w, all->h);
     for (int i = 0; i < all->w * all->h; i++)
@@ -138,7 +138,7 @@ static void check_transform(struct transform t, const struct image *all)
 
         own.channels = 0;
         memset(own.fill, t.fill[c], 3);
-        alone(all, c, &rgb);
+        extract_band(all, c, &rgb);
         transform_image(&m, &own, &key, &rgb, one);
         for (int i = 0; i < SIDE * SIDE; i++)
             assert_int_equal(out[i * BANDS + c], one[3 * i]);

@@ -55,7 +55,8 @@ int open(const char *path, int flags, ...)
 }
 
 /* Every other write is interrupted (MODE_EINTR) or writes only one byte. */
-static ssize_t some(long number, int fd, const void *data, size_t len, off_t offset)
+static ssize_t write_faulty(long number, int fd, const void *data, size_t len,
+                            off_t offset)
 {
     if (hit('w'))
         return -1;
@@ -70,12 +71,12 @@ static ssize_t some(long number, int fd, const void *data, size_t len, off_t off
 
 ssize_t write(int fd, const void *data, size_t len)
 {
-    return some(SYS_write, fd, data, len, 0);
+    return write_faulty(SYS_write, fd, data, len, 0);
 }
 
 ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
 {
-    return some(SYS_pwrite64, fd, data, len, offset);
+    return write_faulty(SYS_pwrite64, fd, data, len, offset);
 }
 
 int fsync(int fd)

@@ -85,8 +85,8 @@ static int64_t read_golden(const struct golden_case *c, const char *d, const cha
     return (int64_t)(t->size / sizeof(float));
 }
 
-static void give(const struct case_run *r, const struct golden_case *c,
-                 const struct tensor *t, const char *d, const char *what)
+static void copy_golden(const struct case_run *r, const struct golden_case *c,
+                        const struct tensor *t, const char *d, const char *what)
 {
     float v[MOST];
 
@@ -127,7 +127,7 @@ static void params(const struct case_run *r, const struct golden_case *c, bool g
         if (gradients)
             compare(r, c, t->grad, "d", t->name + skip);
         else
-            give(r, c, t, "", t->name + skip);
+            copy_golden(r, c, t, "", t->name + skip);
     }
 }
 
@@ -140,9 +140,9 @@ static void run_case(const struct golden_case *c, const struct backend *backend,
 
     case_run_init(&r, &row, backend, dev, &(const struct case_options){0});
     for (int i = 0; i < r.build.ninput; i++)
-        give(&r, c, r.build.input[i].tensor, "", r.build.input[i].tensor->name);
+        copy_golden(&r, c, r.build.input[i].tensor, "", r.build.input[i].tensor->name);
     params(&r, c, false);
-    give(&r, c, r.seed, "", "dy");
+    copy_golden(&r, c, r.seed, "", "dy");
     program_run(r.program);
     if (backend->sync)
         backend->sync(dev);

@@ -139,8 +139,8 @@ static int64_t read_golden(const struct op_case *c, const char *d, const char *w
     return (int64_t)(t->size / sizeof(float));
 }
 
-static void give(const struct case_run *r, const struct op_case *c,
-                 const struct tensor *t, const char *d, const char *what)
+static void copy_golden(const struct case_run *r, const struct op_case *c,
+                        const struct tensor *t, const char *d, const char *what)
 {
     float v[LARGEST];
 
@@ -178,7 +178,7 @@ static void params(const struct case_run *r, const struct op_case *c, bool gradi
         if (gradients)
             compare(r, c, t->grad, "d", strrchr(t->name, '.') + 1);
         else
-            give(r, c, t, "", strrchr(t->name, '.') + 1);
+            copy_golden(r, c, t, "", strrchr(t->name, '.') + 1);
     }
 }
 
@@ -189,10 +189,10 @@ static void run_case(const struct op_case *c, const struct backend *backend,
 
     case_run_init(&r, c, backend, dev, &(const struct case_options){0});
     for (int i = 0; i < r.build.ninput; i++)
-        give(&r, c, r.build.input[i].tensor, "", r.build.input[i].tensor->name);
+        copy_golden(&r, c, r.build.input[i].tensor, "", r.build.input[i].tensor->name);
     params(&r, c, false);
     program_refresh(r.program);
-    give(&r, c, r.seed, "d", "out");
+    copy_golden(&r, c, r.seed, "d", "out");
     program_run(r.program);
     if (backend->sync)
         backend->sync(dev);

@@ -143,7 +143,7 @@ static void folded(const struct exact *e, double eps, struct results *r)
 }
 
 /* Largest difference relative to the largest value. */
-static double apart(const double *a, const double *b, int n)
+static double distance(const double *a, const double *b, int n)
 {
     double max = 0, scale = 1e-300;
 
@@ -168,8 +168,8 @@ static void test_exact(void **state)
     folded(e, 1e-5, b);
 #define NEAR(what)                                                                       \
     do {                                                                                 \
-        double d_ = apart((const double *)a->what, (const double *)b->what,              \
-                          (int)(sizeof(a->what) / sizeof(double)));                      \
+        double d_ = distance((const double *)a->what, (const double *)b->what,           \
+                             (int)(sizeof(a->what) / sizeof(double)));                   \
                                                                                          \
         if (!(d_ < 1e-12))                                                               \
             fail_msg("%s: %g apart", #what, d_);                                         \
@@ -354,7 +354,7 @@ static void train(const struct backend *backend, bool folds,
     backend->close(dev);
 }
 
-static void near(const char *what, const float *want, const float *got, size_t n)
+static void assert_near(const char *what, const float *want, const float *got, size_t n)
 {
     double scale = 0;
 
@@ -375,10 +375,10 @@ static void compare(const struct backend *backend)
     train(&backend_ref, false, NULL, a);
     train(backend, true, NULL, b);
     assert_int_equal(b->folded, 1);
-    near("y", a->y, b->y, LEN(a->y));
-    near("dx", a->dx, b->dx, LEN(a->dx));
-    near("statistics", a->stats, b->stats, LEN(a->stats));
-    near("gradients", a->grads, b->grads, LEN(a->grads));
+    assert_near("y", a->y, b->y, LEN(a->y));
+    assert_near("dx", a->dx, b->dx, LEN(a->dx));
+    assert_near("statistics", a->stats, b->stats, LEN(a->stats));
+    assert_near("gradients", a->grads, b->grads, LEN(a->grads));
     free(a);
     free(b);
 }
@@ -446,13 +446,13 @@ static void share(const struct backend *backend)
         size_t ny = LEN(t->y) / RANKS, nx = LEN(t->dx) / RANKS;
 
         assert_int_equal(t->folded, 1);
-        near("y", whole->y + (size_t)r * ny, t->y, ny);
-        near("dx", whole->dx + (size_t)r * nx, t->dx, nx);
-        near("statistics", whole->stats, t->stats, LEN(t->stats));
+        assert_near("y", whole->y + (size_t)r * ny, t->y, ny);
+        assert_near("dx", whole->dx + (size_t)r * nx, t->dx, nx);
+        assert_near("statistics", whole->stats, t->stats, LEN(t->stats));
         for (size_t i = 0; r && i < LEN(t->grads); i++)
             grads[i] += t->grads[i];
     }
-    near("gradients", whole->grads, grads, LEN(whole->grads));
+    assert_near("gradients", whole->grads, grads, LEN(whole->grads));
     free(whole);
     free(p);
 }

@@ -140,8 +140,8 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void near(const char *what, const float *want, const float *got, int64_t n,
-                 double max)
+static void assert_near(const char *what, const float *want, const float *got, int64_t n,
+                        double max)
 {
     for (int64_t i = 0; i < n; i++)
         if (!(fabs((double)got[i] - (double)want[i]) <= max))
@@ -169,14 +169,14 @@ static void compare(const struct backend *backend, int ranks, double max)
     }
     for (int r = 0; r < ranks; r++) {
         (void)pthread_join(thread[r], NULL);
-        near("y", whole->y + r * n, p[r].y, n, max);
-        near("dx", whole->dx + r * n, p[r].dx, n, max);
-        near("statistics", whole->stats, p[r].stats, STATS, 30 * max);
+        assert_near("y", whole->y + r * n, p[r].y, n, max);
+        assert_near("dx", whole->dx + r * n, p[r].dx, n, max);
+        assert_near("statistics", whole->stats, p[r].stats, STATS, 30 * max);
         assert_memory_equal(p[0].stats, p[r].stats, sizeof(p[r].stats));
         for (int i = 0; i < GRADS; i++)
             grads[i] += p[r].grads[i];
     }
-    near("parameters' gradients", whole->grads, grads, GRADS, 100 * max);
+    assert_near("parameters' gradients", whole->grads, grads, GRADS, 100 * max);
     free(whole);
     free(p);
 }

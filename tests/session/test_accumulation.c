@@ -13,7 +13,7 @@
 
 /* Returns the distance of two runs relative to the distance of the first from
  * `before`. */
-static double apart(struct run *a, struct run *b, const float *before)
+static double relative_distance(struct run *a, struct run *b, const float *before)
 {
     double worst = 0, moved = 0;
 
@@ -51,7 +51,7 @@ static void both_init(struct both *t, int64_t images, const char *device)
 /* Six batches of two made `steps` updates, equal up to rounding. */
 static void both_check(struct both *t, int steps)
 {
-    double far = apart(&t->four, &t->two, t->before);
+    double far = relative_distance(&t->four, &t->two, t->before);
 
     assert_int_equal(session_control(&t->two.s).step, steps);
     assert_int_equal(session_control(&t->two.s).micro, 6);

@@ -85,7 +85,7 @@ static void train(struct trained *t, const char *fold, const char *amp, double n
 }
 
 /* Distance of the weights relative to their size; NaN stays. */
-static double apart(const struct trained *a, const struct trained *b)
+static double distance(const struct trained *a, const struct trained *b)
 {
     double d = 0, size = 0;
 
@@ -124,8 +124,8 @@ static void compare(const char *amp, double nudge, int steps)
     assert_int_equal(plain.folded, 0);
     assert_int_equal(folded.folded, 9); /* 8 blocks, and a shortcut with stride 1 */
     assert_int_equal(folded.norms, 20);
-    rounding = apart(&plain, &nudged);
-    fold = apart(&plain, &folded);
+    rounding = distance(&plain, &nudged);
+    fold = distance(&plain, &folded);
     print_message("weights: rounding %.2e, folded %.2e; loss: %.2e, %.2e; last loss %.4f "
                   "after %.4f\n",
                   rounding, fold, loss_apart(&plain, &nudged, steps),

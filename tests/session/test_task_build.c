@@ -59,7 +59,7 @@ static int count(const struct built *t, const struct op *op)
 }
 
 /* Returns the only node of that op. */
-static const struct node *only(const struct built *t, const struct op *op)
+static const struct node *only_node(const struct built *t, const struct op *op)
 {
     const struct graph *g = t->build.graph;
     int pos = 0;
@@ -72,7 +72,7 @@ static const struct node *only(const struct built *t, const struct op *op)
 
 static struct regression_rule rule_of(const struct built *t)
 {
-    const struct regression_loss_attrs *a = only(t, &op_regression_loss)->attrs;
+    const struct regression_loss_attrs *a = only_node(t, &op_regression_loss)->attrs;
 
     return a->rule;
 }
@@ -113,7 +113,7 @@ static void evaluations_use_l2(void **state)
         &t, BUILD_EVAL,
         (const char *[]){"MODEL.TASK", "regression", "TRAIN.LOSS.NAME", "l1", NULL});
     assert_int_equal(rule_of(&t).kind, REGRESSION_L2);
-    unit = only(&t, &op_unscale);
+    unit = only_node(&t, &op_unscale);
     assert_ptr_equal(unit->in[UNSCALE_VALUES], t.build.outputs);
     assert_ptr_equal(unit->out[0], t.build.logits);
     built_release(&t);
@@ -155,7 +155,7 @@ static void ordered_classes(void **state)
         assert_int_equal(t.build.outputs->dim[1], 2);
         assert_int_equal(t.build.logits->dim[1], 3);
         assert_true(count(&t, &op_corn) >= 1);
-        n = only(&t, &op_cross_entropy);
+        n = only_node(&t, &op_cross_entropy);
         assert_ptr_equal(n->in[0]->producer->op, &op_corn);
         assert_true(((const struct cross_entropy_attrs *)n->attrs)->smoothing ==
                     (kind == BUILD_EVAL ? 0 : 0.25f));

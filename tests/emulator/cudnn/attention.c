@@ -83,7 +83,7 @@ static int read_by(const struct match *m, int t, int kind, int slot)
     return -1;
 }
 
-static int is(struct match *m, int *expected, int t, const char *why)
+static int expect_tensor(struct match *m, int *expected, int t, const char *why)
 {
     if (*expected < 0)
         *expected = t;
@@ -284,7 +284,7 @@ static void match_delta(struct match *m, int t)
         return;
     if (!number(m, one->slot[PW_B]))
         (void)fail(m, "delta's factor is no number by value");
-    (void)is(m, &m->dy, mul->slot[PW_X], "delta of another gradient");
+    (void)expect_tensor(m, &m->dy, mul->slot[PW_X], "delta of another gradient");
     m->y = mul->slot[PW_B];
 }
 

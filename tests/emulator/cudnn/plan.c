@@ -95,7 +95,7 @@ bool engine_notes(const struct engine *e, int note)
     return e->note[0] == note || e->note[1] == note;
 }
 
-static bool has(const struct graph *g, int kind)
+static bool has_kind(const struct graph *g, int kind)
 {
     for (int i = 0; i < g->nop; i++)
         if (g->op[i].kind == kind)
@@ -142,11 +142,11 @@ static bool attends(const struct engine *e, const struct graph *g)
 static bool suits(const struct engine *e, const struct graph *g)
 {
     bool gradient =
-        has(g, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR) ||
-        has(g, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
+        has_kind(g, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR) ||
+        has_kind(g, CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
     bool product = gradient ||
-                   has(g, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) ||
-                   has(g, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
+                   has_kind(g, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR) ||
+                   has_kind(g, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
 
     if (graph_is_attention(g))
         return attends(e, g);

@@ -66,7 +66,7 @@ static void *part(struct making *m, bool transposed)
     return rows(m, 3, transposed, m->type, API_REAL);
 }
 
-static void *whole(struct making *m)
+static void *whole_rows(struct making *m)
 {
     return rows(m, 1, false, m->type, API_REAL);
 }
@@ -181,7 +181,7 @@ static int forward(struct making *m)
     log = point(m, CUDNN_POINTWISE_LOG, sum, NULL, sums(m, API_VIRTUAL));
     (void)point(m, CUDNN_POINTWISE_ADD, max, log, sums(m, API_REAL));
     p = point(m, CUDNN_POINTWISE_DIV, s, sum, scores(m, m->type));
-    (void)dot(m, p, part(m, false), whole(m), NULL, NULL, NULL);
+    (void)dot(m, p, part(m, false), whole_rows(m), NULL, NULL, NULL);
     return m->n;
 }
 
@@ -203,10 +203,10 @@ static int make_narrow(struct api *a, cudnnDataType_t t, void **ops)
 static int gradient(struct making *m, bool in_order, bool masked)
 {
     void *queries = masked ? lengths(m) : NULL, *keys = masked ? lengths(m) : NULL;
-    void *scale = number(m), *q = part(m, false), *k = part(m, true), *dy = whole(m);
+    void *scale = number(m), *q = part(m, false), *k = part(m, true), *dy = whole_rows(m);
     void *d = packed(m, F32, API_VIRTUAL, T, m->features), *s, *p, *ds;
 
-    d = point(m, CUDNN_POINTWISE_MUL, dy, whole(m), d);
+    d = point(m, CUDNN_POINTWISE_MUL, dy, whole_rows(m), d);
     d = reduce(m, CUDNN_REDUCE_TENSOR_ADD, d, sums(m, API_VIRTUAL));
     d = point(m, CUDNN_POINTWISE_MUL, d, number(m), sums(m, API_REAL));
     s = dot(m, q, k, scores(m, F32), queries, keys, NULL);

@@ -64,7 +64,7 @@ static int close_libraries(void **state)
     return 0;
 }
 
-static cudnnStatus_t ask(struct api *a, const struct cudnn_case *c)
+static cudnnStatus_t run_case(struct api *a, const struct cudnn_case *c)
 {
     cudnnStatus_t s;
 
@@ -83,7 +83,7 @@ static void ask_from(struct api *a, const struct cudnn_case *cases, int first, i
     (void)signal(SIGABRT, SIG_DFL);
     (void)fclose(stderr);
     for (int i = first; cases[i].run; i++) {
-        int s = (int)ask(a, &cases[i]);
+        int s = (int)run_case(a, &cases[i]);
 
         if (write(fd, &s, sizeof(s)) != (ssize_t)sizeof(s))
             break;
@@ -120,7 +120,7 @@ static int count_wrong(const struct cudnn_case *cases)
         ask_apart(&real, cases, status);
     for (int i = 0; cases[i].run; i++) {
         const struct cudnn_case *c = &cases[i];
-        int e = (int)ask(&emulated, c), r = status[i];
+        int e = (int)run_case(&emulated, c), r = status[i];
         bool crashed = r == CRASHED;
         bool same = c->answer == ANSWER_STRICTER || e == r || crashed || !have_real;
         bool good = same && !e == (c->answer == ANSWER_YES) &&

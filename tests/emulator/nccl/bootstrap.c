@@ -63,7 +63,7 @@ static const char *serve(const struct addrinfo *addrinfo, int world, const char 
     return NULL;
 }
 
-static const char *ask(const struct addrinfo *addrinfo, char *path)
+static const char *receive_path(const struct addrinfo *addrinfo, char *path)
 {
     for (int i = 0; i < 300; i++) {
         int s = socket(AF_INET, SOCK_STREAM, 0);
@@ -92,7 +92,7 @@ static struct team *find_at(const char *address, int world, int rank, const char
         bootstrap_path(path);
         t = team_make(world, path);
     }
-    *why = rank ? ask(addrinfo, path) : serve(addrinfo, world, path);
+    *why = rank ? receive_path(addrinfo, path) : serve(addrinfo, world, path);
     freeaddrinfo(addrinfo);
     if (!*why && rank)
         t = team_join(path);

@@ -76,7 +76,7 @@ static void test_captured(void **state)
 }
 
 /* Other allocations in a kernel's run() are still detected. */
-static void own(void *arg)
+static void test_own_allocations(void *arg)
 {
     struct trial t;
     void *volatile sink;
@@ -95,7 +95,7 @@ static void test_own(void **state)
 #ifdef OTHER_MALLOC
     skip();
 #endif
-    check_leaves(own, NULL, CHILD_SIGNAL + SIGABRT,
+    check_leaves(test_own_allocations, NULL, CHILD_SIGNAL + SIGABRT,
                  "64 bytes are allocated inside a step");
 }
 
