@@ -185,6 +185,29 @@ NETS = {
 }
 
 
+# Norms of 1x1 maps over a few samples amplify rounding: where ReLUs flip depends on the order of sums.
+SENSITIVE = {"bisenetv2"}
+
+
+def round_weights(model, seed):
+    """Changes weights in the 22nd bit."""
+    g = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.mul_(1 + 2**-22 * torch.randn(p.shape, generator=g, dtype=torch.float64))
+
+
+def spread(name, model, size, want):
+    """Returns the largest differences of fp64 figures with changed weights."""
+    figures = []
+    reset = erfnet.reset
+    for seed in range(1, 4):
+        erfnet.reset = lambda m: (reset(m), round_weights(m, seed))
+        figures.append(erfnet.differences(name, erfnet.golden(model, *size, 0, torch.float64), want))
+    erfnet.reset = reset
+    return {key: max(f[key] for f in figures) for key in figures[0]}
+
+
 def main(folder, names):
     torch.manual_seed(0)
     torch.use_deterministic_algorithms(True)
@@ -197,7 +220,11 @@ def main(folder, names):
             if type(module).__name__ == "DropPath":
                 module.drop_prob = 0
         out = erfnet.golden(model, *size, 0, torch.float32)
-        apart = erfnet.differences(name, out, erfnet.golden(model, *size, 0, torch.float64))
+        exact = erfnet.golden(model, *size, 0, torch.float64)
+        apart = erfnet.differences(name, out, exact)
+        if name in SENSITIVE:  # tests permit ten times `apart`: twice the spread
+            for key, value in spread(name, model, size, exact).items():
+                apart[key] = max(apart[key], value / 5)
         out["apart"] = [apart["grad"], max(apart["adam_first"], apart["adam"]),
                         apart["loss"]]
         text = json.dumps(out, separators=(",", ":"))

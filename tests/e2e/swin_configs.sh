@@ -31,7 +31,7 @@ for cfg in "$here"/configs/{swin,swinv2,swinmlp,swinmoe,simmim}/*.yaml; do
   for device; do
     # shellcheck disable=SC2046
     "$trainc" --cfg "$cfg" --device "$device" --output "out-$device" --result result.json \
-      --opts $(small "$cfg") >log 2>&1 || { fail "$(basename "$cfg") on $device"; continue; }
+      --opts CUDNN.BENCHMARK False $(small "$cfg") >log 2>&1 || { fail "$(basename "$cfg") on $device"; continue; }
     [ "$(json_value result.json steps)" = 1 ] && [[ $(json_value result.json train_loss) =~ ^[0-9.]+$ ]] ||
       fail "$(basename "$cfg") on $device: no step, or a loss that is no number"
     ran=$((ran + 1))
