@@ -5,9 +5,9 @@
  *   conv2d + batchnorm_stats -> y, sum, squares
  *
  * cuDNN has precompiled engines for fp16 on Hopper, in channels that are multiples of 8,
- * and engines compiled at run time for bf16. Its sums are about zero: the relative error
- * of a variance is that of fp32 times 1 + mean^2 / variance, which is small compared with
- * the rounding of y in 16 bits, but not in fp32, whose statistics stay apart.
+ * and engines compiled at run time for bf16. The relative error of a variance from sums of
+ * x and x^2 is that of fp32 times 1 + mean^2 / variance. In 16 bits the rounding of y is
+ * larger; in fp32 it is not, so fp32 statistics stay a kernel of their own.
  *
  * On a GPU whose engines are timed, the plan must be faster than the convolution alone and
  * a pass over its result; otherwise it moves fewer bytes, and is taken.
@@ -63,7 +63,7 @@ static bool pays(const struct cudnn_claim *c, const struct cudnn_plan *plan)
                (double)conv->microseconds + pass_time(c->dev, c->node[0]->out[0]);
 }
 
-/* Returns NULL and the plan, or why there is none. */
+/* Returns NULL and the plan, or the reason if no plan can be used. */
 static const char *find_plan(struct cudnn_claim *c, struct graph *g, struct node *n,
                              struct device *dev, struct cudnn_plan **plan)
 {

@@ -11,7 +11,7 @@ extern "C" {
 
 extern const struct kernel cuda_conv2d_stats;
 
-/* True if cuda_conv2d_stats claims op_batchnorm_stats node n, so that nobody else should. */
+/* True if cuda_conv2d_stats claims op_batchnorm_stats node n: other kernels leave it. */
 bool cuda_conv2d_sums(struct graph *g, struct node *n, struct device *dev);
 
 #ifdef __cplusplus

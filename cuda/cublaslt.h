@@ -72,7 +72,7 @@ void cublaslt_run(struct device *dev, struct cublaslt_plan *p, const void *a,
 void cublaslt_set_gelu(struct device *dev, struct cublaslt_plan *p, void *z);
 
 /* cublaslt_cache.c: loads or stores n bytes of an algorithm and its time under a key. load
- * returns false if there is none, or no folder. */
+ * returns false if the key or CUDNN.CACHE's folder does not exist. */
 bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, size_t n,
                          float *microseconds);
 void cublaslt_cache_store(const struct device *dev, const char *key, const void *algo,

@@ -61,7 +61,7 @@ void timing_fill(struct device *dev, char *dst, size_t bytes, enum dtype type)
     free(host);
 }
 
-/* RUNS runs and their CUDA graph; NULL: launched one by one. */
+/* RUNS runs and their CUDA graph, or NULL if they are launched one by one. */
 struct trial {
     struct device *dev;
     timing_submit *submit;

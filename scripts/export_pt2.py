@@ -155,8 +155,8 @@ def main():
     elif kind.endswith(".py"):
         net, size, extra = from_file(kind, name, classes)
     else:
-        parser.error(f"'{args.net}' is none of {', '.join(k + ':NAME' for k in KINDS)}, "
-                     "and FILE.py:CALLABLE")
+        parser.error(f"unknown network '{args.net}': expected {', '.join(k + ':NAME' for k in KINDS)}, "
+                     "or FILE.py:CALLABLE")
     size = args.size or size
     out = pathlib.Path(args.out or name.split("/")[-1] + ".pt2")
     images = torch.randn(2, args.channels, size, size)

@@ -113,8 +113,8 @@ static bool short_flags(struct parser *ps, struct atword word)
 
 /* Reports a flag of another trainer, with its values and what to use instead. Returns
  * false if it is not known. */
-static bool report_foreign(struct parser *ps, const struct atword *atword,
-                           const char *here, bool value)
+static bool report_foreign(struct parser *ps, const struct atword *word, const char *here,
+                           bool value)
 {
     struct strbuf s = STRBUF_INIT;
     struct atword w;
@@ -122,43 +122,42 @@ static bool report_foreign(struct parser *ps, const struct atword *atword,
 
     if (!here || ps->spec->keep_unknown)
         return false;
-    strbuf_addstr(&s, atword->text);
+    strbuf_addstr(&s, word->text);
     while (value && ps->i < ps->n && !argword_is_bare_pair(ps->word[ps->i].text) &&
            parser_next_value(ps, &w))
         strbuf_addf(&s, " %s", w.text);
     before = ps->p->nerror;
-    problems_error(ps->p, atword->file ? atword->where : NULL,
+    problems_error(ps->p, word->file ? word->where : NULL,
                    "unrecognized arguments: %s (here: %s)", s.buf, here);
     ps->nforeign += ps->p->nerror - before;
     strbuf_release(&s);
     return true;
 }
 
-static bool flag(struct parser *ps, struct atword atword)
+static bool flag(struct parser *ps, struct atword word)
 {
-    size_t len = strcspn(atword.text, "=");
-    const struct flag_name *name = flags_exact(&ps->flags, atword.text, len);
+    size_t len = strcspn(word.text, "=");
+    const struct flag_name *name = flags_exact(&ps->flags, word.text, len);
     bool value, several;
-    const char *here = name ? NULL : foreign_flag(atword.text, &value);
+    const char *here = name ? NULL : foreign_flag(word.text, &value);
 
-    if (here && report_foreign(ps, &atword, here, value))
+    if (here && report_foreign(ps, &word, here, value))
         return true;
-    name = flags_find(&ps->flags, atword.text, len, ps->p, &several);
+    name = flags_find(&ps->flags, word.text, len, ps->p, &several);
     if (name)
-        use_flag(ps, name, atword.text[len] ? atword.text + len + 1 : NULL, atword);
-    else if (several && !atword.text[len])
-        (void)parser_next_value(ps,
-                                &atword); /* skip the ambiguous flag's value, to avoid a
+        use_flag(ps, name, word.text[len] ? word.text + len + 1 : NULL, word);
+    else if (several && !word.text[len])
+        (void)parser_next_value(ps, &word); /* skip the ambiguous flag's value, to avoid a
                                            * second error */
     if (name || several)
         return true;
-    here = foreign_key(ps->spec->schema, atword.text, &ps->line->mem);
-    if (here && report_foreign(ps, &atword, here, !atword.text[len]))
+    here = foreign_key(ps->spec->schema, word.text, &ps->line->mem);
+    if (here && report_foreign(ps, &word, here, !word.text[len]))
         return true;
-    return atword.text[1] != '-' && short_flags(ps, atword);
+    return word.text[1] != '-' && short_flags(ps, word);
 }
 
-bool parser_flag(struct parser *ps, struct atword atword)
+bool parser_flag(struct parser *ps, struct atword word)
 {
-    return flag(ps, dashed(ps, atword));
+    return flag(ps, dashed(ps, word));
 }

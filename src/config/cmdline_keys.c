@@ -5,7 +5,7 @@
 #include "config/argword.h"
 
 void parser_set_key(struct parser *ps, const struct flag_name *name, const char *text,
-                    const struct atword *atword)
+                    const struct atword *word)
 {
     struct cmdline *line = ps->line;
     const struct flag *flag = name->flag;
@@ -14,8 +14,8 @@ void parser_set_key(struct parser *ps, const struct flag_name *name, const char 
     set.text = flag_text(flag, text, &line->mem);
     set.where =
         arena_strdup(&line->mem, name->no ? name->name : flag_long(flag, &line->mem));
-    if (atword->file)
-        set.where = arena_printf(&line->mem, "%s: %s", atword->where, set.where);
+    if (word->file)
+        set.where = arena_printf(&line->mem, "%s: %s", word->where, set.where);
     if (flag_check(flag, set.text, &line->mem, ps->p))
         cmdline_add_set(&line->flag, &line->nflag, set, &line->mem);
 }
@@ -110,13 +110,13 @@ const char *parser_list_text(struct parser *ps, const struct flag *flag,
 }
 
 static void set_opt(struct parser *ps, const char *key, const char *value,
-                    const struct atword *atword, bool bare)
+                    const struct atword *word, bool bare)
 {
     struct cmdline *line = ps->line;
-    struct cfgnode_pair set = {.name = key, .where = atword->where};
+    struct cfgnode_pair set = {.name = key, .where = word->where};
 
-    if (atword->file)
-        set.where = arena_printf(&line->mem, "%s: --opts", atword->where);
+    if (word->file)
+        set.where = arena_printf(&line->mem, "%s: --opts", word->where);
     else if (!bare)
         set.where = arena_printf(&line->mem, "--opts #%d", ++ps->nopts);
     set.text = whole_value(ps, key, value, set.where);

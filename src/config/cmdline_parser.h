@@ -45,9 +45,9 @@ bool parser_next_value(struct parser *ps, struct atword *w);
 /* True if the text is a key of the schema, or such a key before =. It ends preceding
  * lists. */
 bool parser_is_key(struct parser *ps, const char *text);
-/* Sets the key of the flag `name` at the word `atword`. */
+/* Sets the key of the flag `name` at the word `word`. */
 void parser_set_key(struct parser *ps, const struct flag_name *name, const char *text,
-                    const struct atword *atword);
+                    const struct atword *word);
 /*
  * Returns the text of a list flag: a b c becomes [a, b, c] (the words after `first` only
  * if `more`); a single value becomes a list; [a, b] in several words is joined. Reports
@@ -62,6 +62,6 @@ void parser_opts(struct parser *ps, const struct flag *flag, const char *value);
 
 /* Processes a word that looks like a flag, and its values. Returns false if it is
  * unknown. */
-bool parser_flag(struct parser *ps, struct atword atword);
+bool parser_flag(struct parser *ps, struct atword word);
 
 #endif

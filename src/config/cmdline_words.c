@@ -18,19 +18,18 @@ void parser_put(struct parser *ps, int pos, struct atword w)
 
 bool parser_expand(struct parser *ps)
 {
-    struct atword atword = ps->word[ps->i], *words;
+    struct atword word = ps->word[ps->i], *words;
     int n;
 
-    if (ps->only_args || atword.text[0] != '@' || !atword.text[1])
+    if (ps->only_args || word.text[0] != '@' || !word.text[1])
         return false;
     if (++ps->nfiles > FILES_MAX) {
-        problems_error(ps->p, atword.where, "@%s: more than %d argument files",
-                       atword.text + 1, FILES_MAX);
+        problems_error(ps->p, word.where, "@%s: more than %d argument files",
+                       word.text + 1, FILES_MAX);
         ps->n = ps->i;
         return true;
     }
-    words = atfile_read(atword.text + 1, atword.file, atword.where, &ps->line->mem, ps->p,
-                        &n);
+    words = atfile_read(word.text + 1, word.file, word.where, &ps->line->mem, ps->p, &n);
     ps->n--;
     memmove(ps->word + ps->i, ps->word + ps->i + 1,
             (size_t)(ps->n - ps->i) * sizeof(*ps->word));

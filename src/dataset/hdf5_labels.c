@@ -64,7 +64,7 @@ static int read_row(const struct hdf5_library *lib, const struct rows *r,
     if (dst->label >= 0)
         return 0;
     if (n == 1)
-        samples_damage(s, dst, "its label %.6g is no class", v[0]);
+        samples_damage(s, dst, "its label %.6g is not a class index", v[0]);
     else
         samples_damage(s, dst, "its label has %zu values that are not one-hot", n);
     return 0;
@@ -107,7 +107,7 @@ static int read_list(const struct hdf5_library *lib, const struct rows *r,
     for (uint64_t i = 0; i < n && rc == 0; i++) {
         dst[i].label = class_of_number(label[i]);
         if (dst[i].label < 0)
-            samples_damage(s, &dst[i], "its label %.6g is no class", label[i]);
+            samples_damage(s, &dst[i], "its label %.6g is not a class index", label[i]);
     }
     free(label);
     return rc;

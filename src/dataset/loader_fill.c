@@ -54,7 +54,7 @@ static int64_t loader_position(const struct loader *l, int64_t own, int pos)
     return own * l->o.world + (other ? l->o.world - 1 - l->o.rank : l->o.rank);
 }
 
-/* Sets the targets at index `pos`: those of a sample, or unknown ones for -1. */
+/* Sets the targets at index `pos` to those of a sample; marks them as unknown for -1. */
 static void loader_targets(const struct loader *l, const struct batch *b, int pos,
                            int64_t sample)
 {

@@ -72,7 +72,7 @@ const char *pt2_file_tied(const struct pt2_file *p, const struct safetensors_ten
 int pt2_file_text(const struct pt2_file *p, const char *name, struct strbuf *text,
                   struct strbuf *why);
 
-/* Appends the text of a file of save(..., extra_files={NAME: ...}); nothing if there is none.
+/* Appends the text of a file of save(..., extra_files={NAME: ...}), or nothing if it is absent.
  * scripts/export_pt2.py writes "classes" and "input". */
 int pt2_file_extra(const struct pt2_file *p, const char *name, struct strbuf *text,
                    struct strbuf *why);

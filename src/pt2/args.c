@@ -104,7 +104,7 @@ struct pt2_value *pt2_any(struct pt2_import *c, const char *name)
 
     if (v->kind == PT2_VALUE_TENSOR || v->kind == PT2_VALUE_CONSTANT)
         return v;
-    pt2_refuse(c, "random numbers that are no drop path");
+    pt2_refuse(c, "random numbers that are not drop path");
     return nothing(c);
 }
 
@@ -114,7 +114,7 @@ struct pt2_value *pt2_tensor(struct pt2_import *c, const char *name)
 
     if (v->kind == PT2_VALUE_TENSOR)
         return v;
-    pt2_refuse(c, "random numbers that are no drop path");
+    pt2_refuse(c, "random numbers that are not drop path");
     return nothing(c);
 }
 
@@ -142,7 +142,7 @@ static int64_t resolve(struct pt2_import *c, const struct pt2_int *i)
     if (!i->name)
         return i->value;
     if (v && v->kind != PT2_VALUE_NUMBER)
-        pt2_refuse(c, "'%s' is no integer", i->name);
+        pt2_refuse(c, "'%s' is not an integer", i->name);
     return v ? v->number : 0;
 }
 

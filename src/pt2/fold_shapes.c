@@ -270,7 +270,7 @@ static void fold_meshgrid(struct pt2_import *c, const struct pt2_fold_row *row)
         item[i] = *v[i];
         item[i].ndim = n;
         if (v[i]->ndim > 1)
-            pt2_refuse(c, "a grid of tensors that are no vectors");
+            pt2_refuse(c, "a grid of tensors that are not vectors");
         for (int k = 0; k < n; k++) {
             int of = xy && k < 2 ? 1 - k : k;
 

@@ -30,6 +30,11 @@ static bool get_three(const json_t *list, double min, double *dst)
     return json_array_size(list) == 3;
 }
 
+static bool is_text(const json_t *v, const char *text)
+{
+    return json_is_string(v) && !strcmp(json_string_value(v), text);
+}
+
 const char *pt2_images_parse(struct pt2_program *p, json_t *root)
 {
     struct pt2_images *im = &p->images;
@@ -40,14 +45,16 @@ const char *pt2_images_parse(struct pt2_program *p, json_t *root)
     *im = (struct pt2_images){
         .mean = {0.485, 0.456, 0.406}, .std = {0.229, 0.224, 0.225}, .crop_pct = 0.875};
     if (v && !json_is_object(v))
-        return "its file extra/input is no JSON object";
-    if ((mean && !get_three(mean, -1e3, im->mean)) ||
-        (std && !get_three(std, 1e-3, im->std)))
-        return "extra/input: its mean or std is no list of 3 numbers";
+        return "its file extra/input is not a JSON object";
+    if (mean && !get_three(mean, -1e3, im->mean))
+        return "extra/input: its mean is not a list of 3 numbers";
+    if (std && !get_three(std, 1e-3, im->std))
+        return "extra/input: its std is not a list of 3 numbers of at least 0.001";
     im->crop_pct = crop ? json_number_value(crop) : im->crop_pct;
     if (!(im->crop_pct > 0.01) || im->crop_pct > 1)
         return "extra/input: its crop_pct is not between 0 and 1";
-    im->bilinear = method && json_is_string(method) &&
-                   !strcmp(json_string_value(method), "bilinear");
+    if (method && !is_text(method, "bilinear") && !is_text(method, "bicubic"))
+        return "extra/input: its interpolation is neither bilinear nor bicubic";
+    im->bilinear = is_text(method, "bilinear");
     return NULL;
 }

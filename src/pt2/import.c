@@ -264,7 +264,7 @@ static bool start(struct pt2_import *c, struct tensor *x)
 
     if (c->classes != c->head.classes && !c->head.weight)
         pt2_refuse(c,
-                   "it computes %lld logits, and its last layer is no linear layer or "
+                   "it computes %lld logits, and its last layer is not a linear layer or "
                    "convolution that can be replaced for %lld classes",
                    (long long)c->head.classes, (long long)c->classes);
     if (c->p->input_meta->dtype != PT2_F32)

@@ -99,7 +99,7 @@ static const char *bind_inputs(struct call *c, json_t *args, size_t first)
                        name_of(json_object_get(json_array_get(args, first + i), "arg"));
 
         if (!inner || !outer)
-            return "a region with inputs that are no tensors";
+            return "a region with inputs that are not tensors";
         if (json_object_get(one, "as_name"))
             return "a region with sizes as inputs";
         add_alias(c, "torch.ops.aten.alias.default", outer,
@@ -134,7 +134,7 @@ static const char *bind_outputs(struct call *c, json_t *outputs)
                       full ? full : inner, outer);
         free(full);
         if (!inner || !outer)
-            return "a region with results that are no tensors";
+            return "a region with results that are not tensors";
     }
     return NULL;
 }

@@ -312,7 +312,7 @@ void pt2_map_im2col(struct pt2_import *c)
     int64_t kernel;
 
     if (!read_windows(c, &w) || x->ndim != 4) {
-        pt2_refuse(c, "its operand is no image");
+        pt2_refuse(c, "its operand is not an image");
         return;
     }
     w.in[0] = x->dim[2];

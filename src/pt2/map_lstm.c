@@ -177,7 +177,7 @@ void pt2_map_lstm(struct pt2_import *c)
     if (c->why->len)
         return;
     if (x.ndim != 3 || l.layers < 1 || n != l.layers * l.directions * l.each)
-        pt2_refuse(c, "its operand is no batch of sequences, or it has projections");
+        pt2_refuse(c, "its operand is not a batch of sequences, or it has projections");
     else if (rate > 0 && l.layers > 1)
         pt2_refuse(c, "dropout between its layers");
     else if (x.dim[!l.batch_first ? 0 : 1] > STEPS_MAX)

@@ -355,7 +355,7 @@ void pt2_map_mul(struct pt2_import *c)
         bool first = x->kind == PT2_VALUE_MASK;
 
         if (!pt2_mask_mul(c, first ? y : x, first ? x : y))
-            pt2_refuse(c, "a random mask that is no drop path");
+            pt2_refuse(c, "a random mask that is not drop path");
         return;
     }
     if (!y) {

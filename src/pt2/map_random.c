@@ -46,7 +46,7 @@ void pt2_map_bernoulli(struct pt2_import *c)
 
     v.keep = pt2_number(c, "p", 0.5);
     if (v.kind != PT2_VALUE_EMPTY || !(v.keep > 0) || v.keep > 1)
-        pt2_refuse(c, "random numbers that are no drop path");
+        pt2_refuse(c, "random numbers that are not drop path");
     v.kind = PT2_VALUE_MASK;
     pt2_result(c, v);
 }

@@ -401,7 +401,7 @@ static void map_ints(struct pt2_import *c, bool product)
 
     if (c->node->nin != 2 ||
         (product ? __builtin_mul_overflow(a, b, &y) : __builtin_add_overflow(a, b, &y)))
-        pt2_refuse(c, "its operands are no two sizes");
+        pt2_refuse(c, "its operands are not two sizes");
     else
         pt2_result_number(c, y);
 }

@@ -14,7 +14,7 @@ struct pt2_value pt2_apply(struct pt2_import *c, const struct pt2_value *of,
     struct expr e;
 
     if (x.kind != PT2_VALUE_TENSOR)
-        pt2_refuse(c, "its operand is no tensor");
+        pt2_refuse(c, "its operand is not a tensor");
     if (!pt2_dense(c, &x))
         return x;
     e = expr_start(pt2_layer(c), 1, &x.t);

@@ -201,7 +201,7 @@ struct tensor *pt2_vector(struct pt2_import *c, const struct pt2_value *v, int64
 {
     if (!c->why->len && (!v->t || v->t->ndim != 1 || v->t->dim[0] != len ||
                          pt2_value_len(v) != len || v->ndim != 1))
-        pt2_refuse(c, "a weight is no vector of %lld numbers", (long long)len);
+        pt2_refuse(c, "a weight is not a vector of %lld numbers", (long long)len);
     return c->why->len ? NULL : v->t;
 }
 

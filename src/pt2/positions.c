@@ -50,7 +50,7 @@ static void add_index(struct pt2_import *c, struct indices *item, const char *na
 static void read_list(struct pt2_import *c, const struct pt2_arg *a, struct indices *item)
 {
     if (a->kind != PT2_TENSORS || a->n > PT2_DIMS) {
-        pt2_refuse(c, "its indices are no list of tensors");
+        pt2_refuse(c, "its indices are not a list of tensors");
         return;
     }
     for (int i = 0; i < a->n && !c->why->len; i++) {

@@ -312,7 +312,7 @@ static struct pt2_program *parse(const struct pt2_file *file, const char *path,
     if (root && !reason.len && c.p->path && parse_root(&c, root))
         c.p->text = compact(c.p, root);
     else if (!reason.len)
-        strbuf_addstr(&reason, "it is no exported program");
+        strbuf_addstr(&reason, "it is not an exported program");
     json_decref(root);
     if (reason.len) {
         strbuf_addstr(why, reason.buf);

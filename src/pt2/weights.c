@@ -95,7 +95,8 @@ static void make_tied(struct pt2_import *c, const struct pt2_weight *w)
         (void)pt2_keep(c, w->value, *v);
         return;
     }
-    pt2_refuse(c, "'%s' shares memory with '%s', which is no weight", w->name, w->tied);
+    pt2_refuse(c, "'%s' shares memory with '%s', which is not a weight", w->name,
+               w->tied);
 }
 
 static struct tensor *make_param(struct pt2_import *c, const struct pt2_weight *w,

@@ -120,7 +120,7 @@ static void test_lstm(void **state)
     (void)state;
     refused(LSTM("ones.default"), "aten.lstm.input: a first state that is not 0");
     refused(LSTM("zeros.default"),
-            "aten.lstm.input: its operand is no batch of sequences");
+            "aten.lstm.input: its operand is not a batch of sequences");
 }
 
 /* Without a layer at the end, the number of classes is that of the archive. */
@@ -252,10 +252,11 @@ static void test_images(void **state)
     pt2_program_free(p);
     pt2_program_free(q);
     images("{\"std\":[1,1,0.5],\"crop_pct\":1,\"interpolation\":\"bilinear\"}", NULL);
-    images("3", "extra/input is no JSON object");
-    images("{\"mean\":[0,0]}", "no list of 3 numbers");
-    images("{\"std\":[1,1,0]}", "no list of 3 numbers");
-    images("{\"std\":[1,1,1,1]}", "no list of 3 numbers");
+    images("3", "extra/input is not a JSON object");
+    images("{\"mean\":[0,0]}", "not a list of 3 numbers");
+    images("{\"std\":[1,1,0]}", "not a list of 3 numbers");
+    images("{\"std\":[1,1,1,1]}", "not a list of 3 numbers");
+    images("{\"interpolation\":\"nearest\"}", "neither bilinear nor bicubic");
     images("{\"crop_pct\":1.5}", "not between 0 and 1");
     strbuf_release(&why);
 }
