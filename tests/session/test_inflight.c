@@ -8,153 +8,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "session/inflight.h"
+#include "tests/session/mock_lanes.h"
 #include "tests/test.h"
-
-struct event {
-    int recorded, done; /* counters */
-    double time;        /* of its lane, when the event completed */
-};
-
-struct work {
-    enum { COPY, RECORD, WAIT, SPEND } kind;
-    void *dst;
-    const void *src;
-    size_t size;
-    struct event *event;
-    int need; /* id of the event */
-    double seconds;
-};
-
-struct device {
-    struct work lane[2][256];
-    int n[2], at[2];
-    int syncs, awaits;
-    int turn; /* lane that goes first */
-    double time[2];
-};
-
-enum { COPIES_A_SECOND = 8 };
-
-static bool step(struct device *d, int lane)
-{
-    struct work *w = &d->lane[lane][d->at[lane]];
-
-    if (d->at[lane] == d->n[lane] || (w->kind == WAIT && w->event->done < w->need))
-        return false;
-    if (w->kind == COPY)
-        memcpy(w->dst, w->src, w->size);
-    if (w->kind == COPY && lane == LANE_COPY)
-        d->time[lane] += 1.0 / COPIES_A_SECOND;
-    if (w->kind == SPEND)
-        d->time[lane] += w->seconds;
-    if (w->kind == RECORD) {
-        w->event->done++;
-        w->event->time = d->time[lane];
-    }
-    d->at[lane]++;
-    return true;
-}
-
-/* Runs the next operation of a lane that is not blocked. The preferred lane changes every
- * seven calls, so that each gets far ahead of the other. */
-static bool go_on(struct device *d)
-{
-    d->turn++;
-    if (d->turn / 7 % 2)
-        return step(d, LANE_COPY) || step(d, LANE_RUN);
-    return step(d, LANE_RUN) || step(d, LANE_COPY);
-}
-
-static void add(struct device *d, enum lane lane, struct work w)
-{
-    assert_true(d->n[lane] < 256);
-    d->lane[lane][d->n[lane]++] = w;
-}
-
-static void *m_alloc(struct device *d, size_t size)
-{
-    (void)d;
-    return xcalloc(1, size);
-}
-
-static void m_free(struct device *d, void *p)
-{
-    (void)d;
-    free(p);
-}
-
-static void *m_event(struct device *d)
-{
-    (void)d;
-    return xcalloc(1, sizeof(struct event));
-}
-
-static void m_record(struct device *d, enum lane lane, void *event)
-{
-    struct event *e = event;
-
-    e->recorded++;
-    add(d, lane, (struct work){.kind = RECORD, .event = e});
-}
-
-static void m_wait(struct device *d, enum lane lane, void *event)
-{
-    struct event *e = event;
-
-    add(d, lane, (struct work){.kind = WAIT, .event = e, .need = e->recorded});
-}
-
-static bool m_done(struct device *d, void *event)
-{
-    const struct event *e = event;
-
-    (void)d;
-    return e->done == e->recorded;
-}
-
-static void m_await(struct device *d, void *event)
-{
-    d->awaits++;
-    while (!m_done(d, event))
-        assert_true(go_on(d));
-}
-
-static double m_seconds(struct device *d, void *src, void *dst)
-{
-    assert_true(m_done(d, src));
-    assert_true(m_done(d, dst));
-    return ((struct event *)dst)->time - ((struct event *)src)->time;
-}
-
-static void m_copy(struct device *d, enum lane lane, void *dst, const void *src,
-                   size_t size)
-{
-    add(d, lane, (struct work){.kind = COPY, .dst = dst, .src = src, .size = size});
-}
-
-static void m_sync(struct device *d)
-{
-    d->syncs++;
-    while (go_on(d))
-        ;
-}
-
-static const struct backend_async lanes = {
-    .host_alloc = m_alloc,
-    .host_free = m_free,
-    .event_new = m_event,
-    .event_free = m_free,
-    .seconds = m_seconds,
-    .record = m_record,
-    .wait = m_wait,
-    .done = m_done,
-    .await = m_await,
-    .copy_in = m_copy,
-    .copy_out = m_copy,
-    .copy = m_copy,
-};
-static const struct backend mock = {
-    .alloc = m_alloc, .free = m_free, .sync = m_sync, .async = &lanes};
 
 enum { PIXELS = 24, LABELS = 8, KEYS = 16, RUNS = 20 };
 
@@ -240,7 +95,7 @@ static void test_lanes(void **state)
     int next = 0, after = 0;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(dst.size));
+    inflight_init(&q, &mock_lanes, &d, inflight_slot_size(dst.size));
     for (int i = 0; i < RUNS; i++) {
         struct lent_batch b = {.pixels = host[i].pixels,
                                .labels = host[i].labels,
@@ -259,9 +114,9 @@ static void test_lanes(void **state)
         for (int k = 0; k <= i; k++)
             lent += host[k].lent;
         assert_true(lent <= INFLIGHT_LENT);
-        m_copy(&d, LANE_RUN, seen[i], input, sizeof(input));
+        mock_lanes.async->copy_in(&d, LANE_RUN, seen[i], input, sizeof(input));
         control[i].step = i + 1;
-        m_copy(&d, LANE_RUN, &now, &control[i], sizeof(now));
+        mock_lanes.async->copy_in(&d, LANE_RUN, &now, &control[i], sizeof(now));
         inflight_ran(&q, i % 4 == 3 ? NULL : &now, &metrics); /* some leave none */
         check_snapshots(&q, &next);
     }
@@ -292,7 +147,7 @@ static void test_not_lent(void **state)
     struct inflight q;
 
     (void)state;
-    inflight_init(&q, &mock, &d, inflight_slot_size(dst.size));
+    inflight_init(&q, &mock_lanes, &d, inflight_slot_size(dst.size));
     inflight_room(&q);
     inflight_input(&q, &dst, &(struct lent_batch){.pixels = pixels, .labels = labels});
     memset(pixels, 0, PIXELS);
@@ -315,10 +170,10 @@ static void test_unread(void **state)
     int64_t steps = 0;
 
     (void)state;
-    inflight_init(&q, &mock, &d, 256);
+    inflight_init(&q, &mock_lanes, &d, 256);
     for (int i = 0; i < 11; i++) {
         inflight_room(&q);
-        m_sync(&d);
+        mock_lanes.sync(&d);
         now.step = i + 1;
         inflight_ran(&q, &now, &metrics);
     }
@@ -337,7 +192,7 @@ static void spend(struct inflight *q, double seconds, const struct control *now)
     static const struct metrics metrics;
 
     inflight_room(q);
-    add(q->device, LANE_RUN, (struct work){.kind = SPEND, .seconds = seconds});
+    mock_lanes_add(q->device, LANE_RUN, (struct work){.kind = SPEND, .seconds = seconds});
     inflight_ran(q, now, now ? &metrics : NULL);
 }
 
@@ -351,7 +206,7 @@ static void test_times(void **state)
     struct snapshot s;
 
     (void)state;
-    inflight_init(&q, &mock, &d, 256);
+    inflight_init(&q, &mock_lanes, &d, 256);
     spend(&q, 1000, NULL); /* before the mark: in no snapshot */
     inflight_drain(&q);
     inflight_mark(&q);
@@ -392,14 +247,14 @@ static void count_snapshots(bool idle, int seen[RUNS])
     struct snapshot s;
     struct inflight q;
 
-    inflight_init(&q, &mock, &d, 256);
+    inflight_init(&q, &mock_lanes, &d, 256);
     q.lockstep = true;
     for (int i = 0; i < RUNS; i++) {
         seen[i] = 0;
         inflight_room(&q);
         inflight_ran(&q, i % 5 == 4 ? NULL : &now, &metrics);
         if (idle)
-            m_sync(&d);
+            mock_lanes.sync(&d);
         if (i % 7 == 6)
             inflight_drain(&q);
         while (inflight_next(&q, &s))
@@ -440,7 +295,7 @@ static void test_votes(void **state)
                                        .size = {[BATCH_VOTE] = sizeof(in_program)}};
         struct inflight q;
 
-        inflight_init(&q, &mock, &d, inflight_slot_size(place.size));
+        inflight_init(&q, &mock_lanes, &d, inflight_slot_size(place.size));
         for (int i = 0; i < VOTES; i++) {
             struct lent_batch b = {.stop = i == STOPS};
 
