@@ -105,7 +105,6 @@ const struct op_case rows_attention[] = {
      VIT,
      WIDE},
     {.name = "cosine attention of wide heads",
-     .slow = true,
      ATTENTION(cosine_attention, .window_h = 6, .window_w = 7, .shift_w = 2),
      .small = {.dim = {1, 9, 7, 1200}, .out = 2},
      SWINV2,
