@@ -12,6 +12,7 @@
 #include "cpu/amx.h"
 #include "cpu/backend.h"
 #include "cpu/device.h"
+#include "cpu/simd/attention_loops.h"
 #include "ops/reference.h"
 #include "tests/test.h"
 
@@ -128,6 +129,49 @@ static void test_amx(void **state)
     assert_true(rows >= 21);
 }
 
+/*
+ * Two tokens of different regions with equal scores: the masked one's weight, e^-100, must
+ * vanish even if its value is almost the largest float.
+ */
+static void test_masked_weight(void **state)
+{
+    enum { HEAD = 16, LANES_MAX = 16 };
+    static float scratch[8192] __attribute__((aligned(64)));
+    static float qkv[2][3 * HEAD], y[2][HEAD], region[LANES_MAX] = {0, 1};
+    static const int token[2] = {0, 1};
+
+    (void)state;
+    for (int c = 2 * HEAD; c < 3 * HEAD; c++) {
+        qkv[0][c] = 1;
+        qkv[1][c] = 1e38F;
+    }
+    for (size_t t = 0; t < sizeof(tables) / sizeof(*tables); t++) {
+        struct attention a = {
+            .t = DTYPE_F32,
+            .tokens = 2,
+            .queries = 2,
+            .head = HEAD,
+            .scale = 1,
+            .pixel = token,
+            .query = token,
+            .row = 3 * (int64_t)HEAD,
+            .channels = HEAD,
+            .heads = 1,
+            .qkv = qkv,
+            .region = region,
+            .y = y,
+            .scratch = scratch,
+        };
+
+        tables[t]->attention->forward(&a);
+        if (!(fabsf(y[0][0] - 1) < 1e-4F) || !(y[1][0] > 9e37F))
+            fail_msg("%s: results %g and %g", tables[t]->isa, (double)y[0][0],
+                     (double)y[1][0]);
+        if (tables[t] == loops_best())
+            break;
+    }
+}
+
 static void check_threads(const struct case_options *o)
 {
     const struct op_case *row;
@@ -176,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bf16),
         cmocka_unit_test(test_amx),
+        cmocka_unit_test(test_masked_weight),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_amx_threads),
     };
