@@ -108,22 +108,22 @@ static void copy_runs(struct device *dev, const struct bucket_attrs *a, float *x
 
     for (int i = 0; i < a->nrun; i++) {
         const struct bucket_run *r = &a->run[i];
-        int64_t from = r->offset > p.from ? r->offset : p.from;
+        int64_t begin = r->offset > p.from ? r->offset : p.from;
         int64_t end = r->offset + r->len < p.to ? r->offset + r->len : p.to;
-        float *own = x + from;
+        float *part = x + begin;
 
-        if (from >= end)
+        if (begin >= end)
             continue;
         if (r->half && back)
-            cuda_cast(dev, own, DTYPE_F32, half, type, end - from);
+            cuda_cast(dev, part, DTYPE_F32, half, type, end - begin);
         else if (r->half)
-            cuda_cast(dev, half, type, own, DTYPE_F32, end - from);
+            cuda_cast(dev, half, type, part, DTYPE_F32, end - begin);
         else
-            CUDA_CHECK(dev, cudaMemcpyAsync(back ? own : wide, back ? wide : own,
-                                            (size_t)(end - from) * sizeof(float),
+            CUDA_CHECK(dev, cudaMemcpyAsync(back ? part : wide, back ? wide : part,
+                                            (size_t)(end - begin) * sizeof(float),
                                             cudaMemcpyDeviceToDevice, dev->stream));
-        half += r->half ? end - from : 0;
-        wide += r->half ? 0 : end - from;
+        half += r->half ? end - begin : 0;
+        wide += r->half ? 0 : end - begin;
     }
 }
 

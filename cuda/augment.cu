@@ -47,14 +47,14 @@ __global__ void __launch_bounds__(BLOCK)
                 augment_dims d, struct augment_flips flips)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, n = i / ((int64_t)d.h * d.w);
-    int64_t from = i;
+    int64_t start = i;
 
     if (i >= pixels)
         return;
     if (key[n].sample >= 0 && augment_flip(&key[n], &flips))
-        from = i - i % d.w + d.w - 1 - i % d.w;
+        start = i - i % d.w + d.w - 1 - i % d.w;
     for (int c = 0; c < d.c; c++)
-        y[i * d.c + c] = x[from * d.c + c];
+        y[i * d.c + c] = x[start * d.c + c];
 }
 
 __device__ static inline int gray_at(const uint8_t *p, int channels)
@@ -113,7 +113,7 @@ struct erase_rule {
 
 /* A box of the image at y; `which`: its index among the boxes that fit. */
 __device__ static inline void erase_rect(const struct erase_levels *levels, int mode,
-                                         const struct augment_key *k, uint32_t which,
+                                         const struct augment_key *k, uint32_t region,
                                          const struct augment_box *b, augment_dims d,
                                          uint8_t *y)
 {
@@ -127,7 +127,7 @@ __device__ static inline void erase_rect(const struct erase_levels *levels, int 
             if (mode == ERASE_PIXEL)
                 draw = erase_row_draw(b->w, row) + (uint64_t)(3 * col + c) / 8;
 
-            struct philox r = erase_noise(k, which, draw);
+            struct philox r = erase_noise(k, region, draw);
 
             y[pos + c] = erase_value(levels, mode, &r, 3 * col + c);
         }

@@ -111,9 +111,9 @@ static avgpool avgpool_of(const struct pool2d_attrs *a, const struct tensor *x,
 static void avgpool_run(struct step *s, struct device *dev)
 {
     bool grad = s->node->op == &op_avgpool2d_grad;
-    const struct tensor *from = s->in_tensor[0], *dst = s->out_tensor[0];
-    avgpool p = avgpool_of((const struct pool2d_attrs *)s->node->attrs, grad ? dst : from,
-                           grad ? from : dst);
+    const struct tensor *src = s->in_tensor[0], *dst = s->out_tensor[0];
+    avgpool p = avgpool_of((const struct pool2d_attrs *)s->node->attrs, grad ? dst : src,
+                           grad ? src : dst);
 
     WITH_DTYPE(dst->dtype, T, WITH_PACK(T, dst->dim[1], N, {
                    p.packs /= N;

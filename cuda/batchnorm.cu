@@ -124,7 +124,7 @@ __device__ static inline void finals_set(const finals &f, int c, double mean, do
 
 /* A thread issues all its loads before it uses the first of them. */
 __global__ void __launch_bounds__(COMBINE_THREADS)
-    batchnorm_combine(partial from, finals f, int channels, double n, chunking split,
+    batchnorm_combine(partial start, finals f, int channels, double n, chunking split,
                       int chunks, float eps)
 {
     enum { LOADS = 4, PARTS = COMBINE_THREADS / COMBINE_CHANNELS };
@@ -141,9 +141,9 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
                 if (i + u * PARTS < chunks) {
                     int64_t o = (int64_t)(i + u * PARTS) * channels + c;
 
-                    k[u] = from.k[o];
-                    s[u] = from.sum[o];
-                    q[u] = from.squares[o];
+                    k[u] = start.k[o];
+                    s[u] = start.sum[o];
+                    q[u] = start.squares[o];
                 }
             UNROLL_WHOLE
             for (int u = 0; u < LOADS; u++)

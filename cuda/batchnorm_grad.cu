@@ -147,7 +147,7 @@ struct grad_finals {
 };
 
 __global__ void __launch_bounds__(COMBINE_THREADS)
-    batchnorm_grad_combine(grad_partial from, grad_finals f, tile t, int chunks)
+    batchnorm_grad_combine(grad_partial start, grad_finals f, tile t, int chunks)
 {
     int c = (int)blockIdx.x * COMBINE_CHANNELS + (int)threadIdx.x % COMBINE_CHANNELS;
     double sum = 0, dot = 0, n = (double)t.rows;
@@ -155,8 +155,8 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
     if (c < t.channels)
         for (int i = (int)threadIdx.x / COMBINE_CHANNELS; i < chunks;
              i += COMBINE_THREADS / COMBINE_CHANNELS) {
-            sum += from.sum[(int64_t)i * t.channels + c];
-            dot += from.dot[(int64_t)i * t.channels + c];
+            sum += start.sum[(int64_t)i * t.channels + c];
+            dot += start.dot[(int64_t)i * t.channels + c];
         }
     sum = combine_sum(sum);
     dot = combine_sum(dot);

@@ -31,13 +31,13 @@ struct bias_state {
  * If dy is all channels, or those from *from on, of a batch norm's dx: returns the offset
  * that it adds to each channel, which is NaN where dx is. Else returns NULL.
  */
-static struct tensor *offset_of_dx(const struct tensor *dy, int64_t *from)
+static struct tensor *offset_of_dx(const struct tensor *dy, int64_t *src)
 {
-    const struct tensor *whole = channel_slice_of(dy, from);
+    const struct tensor *whole = channel_slice_of(dy, src);
     const struct node *p = (whole ? whole : dy)->producer;
 
     if (!whole)
-        *from = 0;
+        *src = 0;
     return p && p->op == &op_batchnorm_grad_apply ? p->in[BATCHNORM_GRAD_APPLY_OFFSET]
                                                   : nullptr;
 }
@@ -93,11 +93,11 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
 }
 
 __global__ void __launch_bounds__(TILE_THREADS)
-    zero_or_nan(const float *offset, float *db, int own)
+    zero_or_nan(const float *offset, float *db, int channels_used)
 {
     int c = (int)(blockIdx.x * TILE_THREADS + threadIdx.x);
 
-    if (c >= own)
+    if (c >= channels_used)
         return;
     db[c] = 0 * offset[c];
 }
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
 }
 
 __global__ void __launch_bounds__(COMBINE_THREADS)
-    sum_chunks(const float *sums, float *db, int own, int channels, int chunks)
+    sum_chunks(const float *sums, float *db, int channels_used, int channels, int chunks)
 {
     int c = (int)blockIdx.x * COMBINE_CHANNELS + (int)threadIdx.x % COMBINE_CHANNELS;
     double sum = 0;
@@ -147,14 +147,14 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
              i += COMBINE_THREADS / COMBINE_CHANNELS)
             sum += (double)sums[(int64_t)i * channels + c];
     sum = combine_sum(sum);
-    if ((int)threadIdx.x < COMBINE_CHANNELS && c < own)
+    if ((int)threadIdx.x < COMBINE_CHANNELS && c < channels_used)
         db[c] = (float)sum;
 }
 
-void bias_grad_combine(struct device *dev, const float *sums, float *db, int own,
+void bias_grad_combine(struct device *dev, const float *sums, float *db, int channels_used,
                        int channels, int chunks)
 {
-    LAUNCH(dev, sum_chunks, combine_blocks(channels), COMBINE_THREADS, 0, sums, db, own,
+    LAUNCH(dev, sum_chunks, combine_blocks(channels), COMBINE_THREADS, 0, sums, db, channels_used,
            channels, chunks);
 }
 

@@ -71,10 +71,10 @@ static void copy_as(struct device *dev, const char *src, int64_t from_row, char 
 }
 
 /* Lengths in elements of `size` bytes. */
-static void copy(struct device *dev, const void *from, run_rows src, void *out,
+static void copy(struct device *dev, const void *source, run_rows src, void *out,
                  run_rows dst, int64_t len, int64_t rows, int64_t size)
 {
-    const char *x = (const char *)from + src.first * size;
+    const char *x = (const char *)source + src.first * size;
     char *y = (char *)out + dst.first * size;
     int64_t each = 16 / size, all = src.row | src.first | dst.row | dst.first | len;
 
@@ -141,7 +141,7 @@ static bool claim_filling_conv(struct region *r, struct graph *g, struct node *n
 static void concat_parts(struct region *r, struct graph *g, struct node *n)
 {
     struct concat_state *st = state_of(r);
-    int64_t from = 0;
+    int64_t start = 0;
 
     for (int i = 0; i < n->nin; i++) {
         struct tensor *t = n->in[i];
@@ -155,11 +155,11 @@ static void concat_parts(struct region *r, struct graph *g, struct node *n)
             region_claim(r, pool);
             st->part[i].pool = pool;
             st->part[i].p = maxpool_of((const struct pool2d_attrs *)pool->attrs,
-                                       pool->in[MAXPOOL2D_X], t, n->out[0], from);
+                                       pool->in[MAXPOOL2D_X], t, n->out[0], start);
         }
         if (!(i == 0 && st->fills))
             (void)region_read(r, pool ? pool->in[MAXPOOL2D_X] : t);
-        from += t->dim[IMAGE_C];
+        start += t->dim[IMAGE_C];
     }
 }
 
@@ -209,7 +209,7 @@ static void concat_run(struct step *s, struct device *dev)
         cudnn_region_run(s, dev);
 
     int axis = ((const struct concat_attrs *)s->node->attrs)->axis;
-    int64_t step = concat_step(y, axis), row = y->dim[axis] * step, from = 0;
+    int64_t step = concat_step(y, axis), row = y->dim[axis] * step, start = 0;
 
     for (int i = 0; i < s->node->nin; i++) {
         int64_t len = s->node->in[i]->dim[axis] * step;
@@ -217,9 +217,9 @@ static void concat_run(struct step *s, struct device *dev)
         if (i < PARTS && st->part[i].pool)
             cuda_maxpool(dev, &st->part[i].p, y->dtype, s->in[read++], s->out[0]);
         else if (i > 0 || !st->fills)
-            copy(dev, s->in[read++], {len, 0}, s->out[0], {row, from}, len,
+            copy(dev, s->in[read++], {len, 0}, s->out[0], {row, start}, len,
                  tensor_len(y) / row, (int64_t)dtype_size(y->dtype));
-        from += len;
+        start += len;
     }
 }
 

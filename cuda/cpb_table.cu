@@ -116,11 +116,11 @@ __global__ void __launch_bounds__(BLOCK)
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
     int unit = (int)blockIdx.x * 32 + lane, first = (int)blockIdx.y * HEADS;
     int heads = k.heads - first < HEADS ? k.heads - first : HEADS;
-    int from = (int)blockIdx.z * k.each, end = from + k.each;
+    int begin = (int)blockIdx.z * k.each, end = begin + k.each;
     float sum[SUMS] = {};
 
     w.w2 += (int64_t)first * HIDDEN;
-    for (int row = from + warp; row < end && row < k.rows; row += WARPS) {
+    for (int row = begin + warp; row < end && row < k.rows; row += WARPS) {
         int64_t pos = (int64_t)row * k.heads + first + lane;
 
         __syncwarp(); /* wait until the previous row has been read */

@@ -138,16 +138,16 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
             continue;
         }
 
-        int own = t.label[i], partner = t.lam ? t.label[t.samples - 1 - i] : own;
+        int target = t.label[i], partner = t.lam ? t.label[t.samples - 1 - i] : target;
         double lam = t.lam ? (double)t.lam[i] : 1, log_sum = log((double)r.exps);
 
-        if (own >= t.classes || partner >= t.classes) {
+        if (target >= t.classes || partner >= t.classes) {
             loss[i] = NAN;
             continue;
         }
 
-        double of_own = (double)of.weight(own) *
-                        (log_sum - (double)(z[own] + of.bias(own) - r.top)),
+        double of_own = (double)of.weight(target) *
+                        (log_sum - (double)(z[target] + of.bias(target) - r.top)),
                of_partner = (double)of.weight(partner) *
                             (log_sum - (double)(z[partner] + of.bias(partner) - r.top));
 

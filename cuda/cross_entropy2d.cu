@@ -171,14 +171,14 @@ __global__ void __launch_bounds__(PIXELS, 8)
     float *shared = reinterpret_cast<float *>(bytes);
     int n = stage<N>(logits, p, shared), t = (int)threadIdx.x / L;
     const float *z = shared + (t < n ? t : 0) * pitch_of(p);
-    int own = t < n ? label[(int64_t)blockIdx.x * p.each + t] : 0;
-    float weight = t < n ? w.of[own] : 0, lse = 0;
+    int target = t < n ? label[(int64_t)blockIdx.x * p.each + t] : 0;
+    float weight = t < n ? w.of[target] : 0, lse = 0;
     double sum = 0;
 
     if (L > 1 || weight > 0)
         lse = log_sum_exp<N, L>(z, p.classes);
     if (weight > 0 && threadIdx.x % L == 0)
-        sum = (double)weight * (double)(lse - z[own]);
+        sum = (double)weight * (double)(lse - z[target]);
     sum = block_sum<PIXELS>(sum, sums);
     if (threadIdx.x == 0)
         loss[blockIdx.x] = sum;
@@ -204,8 +204,8 @@ __global__ void __launch_bounds__(PIXELS, 8)
     int n = stage<N>(logits, p, shared), t = (int)threadIdx.x / L;
     int64_t first = (int64_t)blockIdx.x * p.each;
     float *z = shared + (t < n ? t : 0) * pitch_of(p), lse = 0;
-    int own = t < n ? label[first + t] : 0;
-    float weight = t < n ? w.of[own] : 0;
+    int target = t < n ? label[first + t] : 0;
+    float weight = t < n ? w.of[target] : 0;
     float scale = weight > 0 ? (float)((double)weight * (double)*dloss / *total) : 0;
 
     if (L > 1 || weight > 0)
@@ -217,7 +217,7 @@ __global__ void __launch_bounds__(PIXELS, 8)
 
         for (int i = 0; i < N; i++)
             a.v[i] =
-                weight > 0 ? (expf(a.v[i] - lse) - (float)(own == k + i)) * scale : 0;
+                weight > 0 ? (expf(a.v[i] - lse) - (float)(target == k + i)) * scale : 0;
         pack_store<float, N>(z + k, a);
     }
     __syncthreads();
@@ -326,10 +326,10 @@ __global__ void __launch_bounds__(PIXELS, 8)
     if (L > 1 || t < n)
         best = largest<N, L>(shared + (t < n ? t : 0) * pitch_of(p), p.classes);
     if (t < n && threadIdx.x % L == 0) {
-        int own = label[(int64_t)blockIdx.x * p.each + t];
+        int target = label[(int64_t)blockIdx.x * p.each + t];
 
-        if (own != ignore && own < p.classes) {
-            int cell = own * p.classes + best;
+        if (target != ignore && target < p.classes) {
+            int cell = target * p.classes + best;
 
             if (own_matrix)
                 atomicAdd(&counts[cell], 1u);
@@ -419,15 +419,15 @@ static void confusion_run(struct step *s, struct device *dev)
     int64_t classes = s->in_tensor[CONFUSION_LOGITS]->dim[IMAGE_C];
     int64_t n = classes * classes;
     image_dims p = image_dims_of(s->in_tensor[CONFUSION_LOGITS]);
-    bool own = classes <= PIXEL_CLASSES / 2;
-    size_t shared = image_shared(p) + (own ? (size_t)n * sizeof(unsigned) : 0);
+    bool target = classes <= PIXEL_CLASSES / 2;
+    size_t shared = image_shared(p) + (target ? (size_t)n * sizeof(unsigned) : 0);
     unsigned long long *batch = (unsigned long long *)s->workspace;
 
     confusion_begin(dev, batch, classes);
     WITH_LANES(p, L, WITH_PACK(float, p.classes, N, {
                    LAUNCH(dev, (confusion_pixels<N, L>), image_blocks(p), PIXELS, shared,
                           (const float *)s->in[CONFUSION_LOGITS],
-                          (const uint8_t *)s->in[CONFUSION_LABELS], p, a->ignore, own,
+                          (const uint8_t *)s->in[CONFUSION_LABELS], p, a->ignore, target,
                           batch);
                }));
     confusion_end(dev, batch, classes, a, (const float *)s->in[CONFUSION_LOSS],

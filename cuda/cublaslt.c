@@ -49,14 +49,14 @@ void cublaslt_check(struct device *dev, cublasStatus_t status, const char *call)
     const char *hint = status == CUBLAS_STATUS_EXECUTION_FAILED ? cuda_hint_late
                        : status == CUBLAS_STATUS_ALLOC_FAILED   ? cuda_hint_memory
                                                                 : NULL;
-    int len = (int)strcspn(call, "("), from = len;
+    int len = (int)strcspn(call, "("), start = len;
     char name[80];
 
     if (!status || cuda_spoils(dev, "cuBLASLt", dev->cublaslt->GetStatusString(status)))
         return;
-    while (from && call[from - 1] != '>')
-        from--;
-    (void)snprintf(name, sizeof(name), "cublasLt%.*s", len - from, call + from);
+    while (start && call[start - 1] != '>')
+        start--;
+    (void)snprintf(name, sizeof(name), "cublasLt%.*s", len - start, call + start);
     cuda_fail(dev, name, dev->cublaslt->GetStatusString(status), last_message, hint);
 }
 
@@ -73,7 +73,7 @@ static struct cublaslt *cublaslt_open(struct device *dev)
     if (!c->library)
         die("%s: %s", dev->text, why.buf);
 #define X(name)                                                                          \
-    ptr = cuda_library_symbol(c->library, "cublasLt" #name);                              \
+    ptr = cuda_library_symbol(c->library, "cublasLt" #name);                             \
     memcpy(&c->name, &ptr, sizeof(ptr));
     CUBLASLT_CALLS(X)
 #undef X

@@ -49,11 +49,11 @@ void cublaslt_cache_store(const struct device *dev, const char *key, const void 
                           size_t n, float microseconds)
 {
     char *path = plan_file_path(dev, "cublaslt", key);
-    const unsigned char *from = algo;
+    const unsigned char *src = algo;
     struct strbuf hex = STRBUF_INIT;
 
     for (size_t i = 0; i < n; i++)
-        strbuf_addf(&hex, "%02x", from[i]);
+        strbuf_addf(&hex, "%02x", src[i]);
     plan_file_store(dev, path, key,
                     json_pack("{s:s, s:f}", "algorithm", hex.buf, "microseconds",
                               (double)microseconds));

@@ -214,12 +214,12 @@ static cudnnBackendDescriptor_t build_reduction(struct cudnn_pool *p,
     cudnnBackendDescriptor_t how = cudnn_new(p, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
     cudnnBackendDescriptor_t d =
         cudnn_new(p, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
-    cudnnReduceTensorOp_t which =
+    cudnnReduceTensorOp_t reduction =
         o->kind == CUDNN_MAX ? CUDNN_REDUCE_TENSOR_MAX : CUDNN_REDUCE_TENSOR_ADD;
 
     (void)g;
     cudnn_set(p, how, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE,
-              1, &which);
+              1, &reduction);
     set_type(p, how, CUDNN_ATTR_REDUCTION_COMP_TYPE, DTYPE_F32);
     (void)cudnn_finalize(p, how, "reduction");
     cudnn_set_desc(p, d, CUDNN_ATTR_OPERATION_REDUCTION_DESC, how);

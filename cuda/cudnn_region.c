@@ -8,12 +8,12 @@
 #include "cuda/fold.h"
 #include "cuda/pad.h"
 #include "cuda/weights.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/cast.h"
 #include "ops/conv2d.h"
 #include "ops/image.h"
-#include "ops/activation.h"
 
 enum { ALIGN = 256 };
 
@@ -216,16 +216,16 @@ static void *operand(const struct step *s, const struct cudnn_state *st, int i)
 }
 
 /* Widens result `pos` from the workspace, where it has 16 bits and maybe more channels. */
-static void widen(struct step *s, struct device *dev, int pos, const void *from)
+static void widen(struct step *s, struct device *dev, int pos, const void *src)
 {
     const struct cudnn_state *st = s->state;
     const struct tensor *t = s->out_tensor[pos];
 
     if (st->stored)
-        cuda_cut_channels(dev, s->out[pos], t->dtype, t->dim[1], from, st->scratch,
+        cuda_cut_channels(dev, s->out[pos], t->dtype, t->dim[1], src, st->scratch,
                           st->stored, tensor_len(t) / t->dim[1]);
     else
-        cuda_cast(dev, s->out[pos], t->dtype, from, st->scratch, tensor_len(t));
+        cuda_cast(dev, s->out[pos], t->dtype, src, st->scratch, tensor_len(t));
 }
 
 void cudnn_region_run(struct step *s, struct device *dev)

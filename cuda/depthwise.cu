@@ -136,14 +136,14 @@ __device__ static inline void load_taps(const T *w, const depthwise &k, int firs
  * taps may be NaN. */
 template <int K, int KIND, bool WHOLE, class T>
 __device__ static inline void
-add_row(const T *from, int step, unsigned mask, const float (&f)[K][STRIP_PACK],
+add_row(const T *src, int step, unsigned mask, const float (&f)[K][STRIP_PACK],
         float (&sum)[strip<K, KIND>::COLUMNS][STRIP_PACK])
 {
     using S = strip<K, KIND>;
     constexpr int N = STRIP_PACK;
     words<T, N> v[S::LOADS];
 
-    strip_load<WHOLE>(from, step, mask, v);
+    strip_load<WHOLE>(src, step, mask, v);
     UNROLL_WHOLE
     for (int j = 0; j < S::LOADS; j++) {
         if (!WHOLE && !(mask >> j & 1))
@@ -184,18 +184,18 @@ add_rows(const depthwise &k, const T *x, const float *taps, const strip_place &p
     for (int ky = 0; ky < K; ky++) {
         int pos = source_row<KIND>(k, p.row, ky);
         float f[K][STRIP_PACK];
-        const T *from;
+        const T *src;
 
         if (pos < 0)
             continue;
         UNROLL_WHOLE
         for (int kx = 0; kx < K; kx++)
             table_load<STRIP_PACK>(taps + (ky * K + kx) * k.wide, f[kx]);
-        from = x + ((int64_t)(p.image * k.in_h + pos) * k.in_w + first) * k.channels;
+        src = x + ((int64_t)(p.image * k.in_h + pos) * k.in_w + first) * k.channels;
         if (mask == (1u << S::LOADS) - 1)
-            add_row<K, KIND, true>(from, k.channels, mask, f, sum);
+            add_row<K, KIND, true>(src, k.channels, mask, f, sum);
         else
-            add_row<K, KIND, false>(from, k.channels, mask, f, sum);
+            add_row<K, KIND, false>(src, k.channels, mask, f, sum);
     }
 }
 
@@ -210,15 +210,15 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
     float *taps = reinterpret_cast<float *>(bytes);
     int first = (int)(blockIdx.x % (unsigned)k.groups) * k.wide, packs = k.wide / N;
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
-    unsigned from = blockIdx.x / (unsigned)k.groups * k.chunk;
-    unsigned end = k.all - from < k.chunk ? k.all : from + k.chunk;
+    unsigned begin = blockIdx.x / (unsigned)k.groups * k.chunk;
+    unsigned end = k.all - begin < k.chunk ? k.all : begin + k.chunk;
     int step = THREADS / packs;
 
     load_taps<T, K>(w, k, first, taps);
     __syncthreads();
     if ((int)threadIdx.x / packs >= step || channel >= k.channels)
         return;
-    for (unsigned q = from + threadIdx.x / (unsigned)packs; q < end;
+    for (unsigned q = begin + threadIdx.x / (unsigned)packs; q < end;
          q += (unsigned)step) {
         strip_place p = strip_place_of(k.grid, COLUMNS, q);
         int64_t pos =

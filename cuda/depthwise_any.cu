@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(THREADS)
     int all = k.kernel_h * k.kernel_w, packs = k.wide / N;
     int first = (int)(blockIdx.x % (unsigned)k.groups) * k.wide;
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
-    int64_t from = (int64_t)(blockIdx.x / (unsigned)k.groups) * k.chunk;
-    int64_t end = from + k.chunk < k.pixels ? from + k.chunk : k.pixels;
+    int64_t begin = (int64_t)(blockIdx.x / (unsigned)k.groups) * k.chunk;
+    int64_t end = begin + k.chunk < k.pixels ? begin + k.chunk : k.pixels;
     int step = THREADS / packs;
 
     for (int e = (int)threadIdx.x; e < k.wide * all; e += THREADS)
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     if ((int)threadIdx.x / packs >= step || channel >= k.channels)
         return;
-    for (int64_t q = from + (int)threadIdx.x / packs; q < end; q += step) {
+    for (int64_t q = begin + (int)threadIdx.x / packs; q < end; q += step) {
         int64_t row = q / k.out_w, image = row / k.out_h;
         int column = (int)(q - row * k.out_w), line = (int)(row - image * k.out_h);
         float sum[N];

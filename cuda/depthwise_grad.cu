@@ -58,14 +58,14 @@ __global__ void __launch_bounds__(TILE_THREADS)
             int left = (int)(q - row * g.out_w) * g.stride_w - g.pad_w;
             int top = (int)(row - image * g.out_h) * g.stride_h - g.pad_h;
             float d = to_float(dy[q * k.channels + p.channel]);
-            const T *from = x + image * g.in_h * g.in_w * k.channels + p.channel;
+            const T *src = x + image * g.in_h * g.in_w * k.channels + p.channel;
 
             UNROLL_WHOLE
             for (int e = 0; e < K * K; e++) {
                 int h = top + e / K * g.dilation_h, w = left + e % K * g.dilation_w;
 
                 if ((unsigned)h < (unsigned)g.in_h && (unsigned)w < (unsigned)g.in_w)
-                    sum[e] += d * to_float(from[((int64_t)h * g.in_w + w) * k.channels]);
+                    sum[e] += d * to_float(src[((int64_t)h * g.in_w + w) * k.channels]);
             }
         }
     for (int e = 0; e < K * K; e++) {

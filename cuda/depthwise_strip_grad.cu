@@ -84,7 +84,7 @@ static const char *grad_claim(struct region *r, struct graph *, struct node *n,
  * image are not multiplied, as dy may be NaN. */
 template <int K, int KIND, bool WHOLE, class T>
 __device__ static inline void
-add_strip(const T *from, int step, unsigned mask,
+add_strip(const T *src, int step, unsigned mask,
           const words<T, STRIP_PACK> (&d)[strip<K, KIND>::COLUMNS],
           float (&sum)[K][STRIP_PACK])
 {
@@ -92,7 +92,7 @@ add_strip(const T *from, int step, unsigned mask,
     constexpr int N = STRIP_PACK;
     words<T, N> v[S::LOADS];
 
-    strip_load<WHOLE>(from, step, mask, v);
+    strip_load<WHOLE>(src, step, mask, v);
     UNROLL_WHOLE
     for (int j = 0; j < S::LOADS; j++) {
         if (!WHOLE && !(mask >> j & 1))
@@ -119,12 +119,12 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
     int packs = k.wide / N, first = (int)(blockIdx.x % (unsigned)k.groups) * k.wide;
     int part = (int)threadIdx.x / packs, ky = part % K, line = part / K;
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
-    unsigned chunk = blockIdx.x / (unsigned)k.groups, from = chunk * k.chunk;
-    unsigned end = k.all - from < k.chunk ? k.all : from + k.chunk;
+    unsigned chunk = blockIdx.x / (unsigned)k.groups, begin = chunk * k.chunk;
+    unsigned end = k.all - begin < k.chunk ? k.all : begin + k.chunk;
     bool on = line < k.lines && channel < k.channels;
     float sum[K][N] = {};
 
-    for (unsigned q = from + (unsigned)line; on && q < end; q += (unsigned)k.lines) {
+    for (unsigned q = begin + (unsigned)line; on && q < end; q += (unsigned)k.lines) {
         strip_place p = strip_place_of(k.grid, S::COLUMNS, q);
         int pos = p.row * (KIND == STRIP_DOWN ? 2 : 1) + ky - k.pad_h;
         int column = S::first(p.column, k.pad_w);

@@ -64,10 +64,10 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 
     for (int64_t i = row_first<THREADS>(); i < r.rows; i += row_step<THREADS>()) {
         const float *z = r.z + i * r.classes, *teacher = in.teacher + i * r.classes;
-        int own = row_label(&r.labels, i);
+        int label = row_label(&r.labels, i);
         float lse, sum = 0;
 
-        if (own < 0)
+        if (label < 0)
             continue;
         lse = row_lse<THREADS, N>(z, r.classes, in.inverse, shared);
         if (in.hard) {
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
             sum = row_sum<THREADS>(sum, shared);
         }
         if (!row_thread<THREADS>()) {
-            loss += own < r.classes ? (double)(sum * in.scale) : (double)NAN;
+            loss += label < r.classes ? (double)(sum * in.scale) : (double)NAN;
             n += 1;
         }
     }
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
     for (int64_t i = row_first<THREADS>(); i < r.rows; i += row_step<THREADS>()) {
         const float *z = r.z + i * r.classes, *teacher = in.teacher + i * r.classes;
         float lse = row_lse<THREADS, N>(z, r.classes, in.inverse, shared), q = 0;
-        int own = row_label(&r.labels, i);
+        int label = row_label(&r.labels, i);
         int64_t best = -1;
 
         if (in.hard)
@@ -112,9 +112,9 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
             float want =
                 in.hard ? (k == best ? 1.0f : 0.0f) : expf(teacher[k] * in.inverse - q);
 
-            if (own < 0)
+            if (label < 0)
                 return 0.0f;
-            return own < r.classes ? (expf(v * in.inverse - lse) - want) * scale
+            return label < r.classes ? (expf(v * in.inverse - lse) - want) * scale
                                    : (float)NAN;
         });
     }

@@ -111,11 +111,11 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         all = row_sum<THREADS>(all, shared);
         row_map<THREADS, N>(z, dst + i * r.classes, r.classes, [&](int64_t k, float v) {
             float want = focal_target(&f.t, k);
-            float own = want > 0 ? want * focal_slope(v - lse, in.gamma) : 0;
+            float slope = want > 0 ? want * focal_slope(v - lse, in.gamma) : 0;
 
             if (!f.counts)
                 return 0.0f;
-            return f.known ? (own - expf(v - lse) * all) * scale : (float)NAN;
+            return f.known ? (slope - expf(v - lse) * all) * scale : (float)NAN;
         });
     }
 }

@@ -60,27 +60,27 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-static void pack_weights(void *dst, void *const *from, void *state)
+static void pack_weights(void *dst, void *const *src, void *state)
 {
     const struct fold_state *st = (const struct fold_state *)state;
 
     WITH_DTYPE(st->type, T, {
         LAUNCH(st->dev, fold_weights<T>, cuda_blocks(st->out * st->row, BLOCK, 1), BLOCK,
-               0, (const float *)from[W], (const float *)from[W_WEIGHT],
-               (const float *)from[W_VAR], (T *)dst, st->out, st->row, st->channels,
+               0, (const float *)src[W], (const float *)src[W_WEIGHT],
+               (const float *)src[W_VAR], (T *)dst, st->out, st->row, st->channels,
                st->stored, st->eps);
     });
 }
 
-static void pack_bias(void *dst, void *const *from, void *state)
+static void pack_bias(void *dst, void *const *src, void *state)
 {
     const struct fold_state *st = (const struct fold_state *)state;
-    const float *layer = st->bias ? (const float *)from[B_LAYER] : nullptr;
+    const float *layer = st->bias ? (const float *)src[B_LAYER] : nullptr;
 
     WITH_DTYPE(st->type, T, {
         LAUNCH(st->dev, fold_bias<T>, cuda_blocks(st->out, BLOCK, 1), BLOCK, 0,
-               (const float *)from[B_BIAS], (const float *)from[B_WEIGHT],
-               (const float *)from[B_MEAN], (const float *)from[B_VAR], layer, (T *)dst,
+               (const float *)src[B_BIAS], (const float *)src[B_WEIGHT],
+               (const float *)src[B_MEAN], (const float *)src[B_VAR], layer, (T *)dst,
                st->out, st->eps);
     });
 }

@@ -35,9 +35,9 @@ __global__ void __launch_bounds__(BLOCK)
 
     if (i >= z.count)
         return;
-    int64_t k = i % z.inner, row = i / z.inner, from = index[row % z.n];
+    int64_t k = i % z.inner, row = i / z.inner, start = index[row % z.n];
 
-    y[i] = from < 0 ? from_float<T>(0) : x[(row / z.n * z.all + from) * z.inner + k];
+    y[i] = start < 0 ? from_float<T>(0) : x[(row / z.n * z.all + start) * z.inner + k];
 }
 
 template <class T>

@@ -55,14 +55,14 @@ __global__ void __launch_bounds__(BLOCK)
     __shared__ float shared[BLOCK / 32];
     int64_t image = blockIdx.x / (unsigned)k.n;
     int first = (int)(blockIdx.x % (unsigned)k.n) * k.each, all = k.pixels * k.each;
-    const T *from = x + image * k.pixels * k.channels + first;
+    const T *src = x + image * k.pixels * k.channels + first;
     float sum = 0, squares = 0, rest = 0, m; /* rest: what rounding left of m */
 
     for (int i = (int)threadIdx.x; i < all; i += BLOCK)
-        sum += to_float(from[(int64_t)(i / k.each) * k.channels + i % k.each]);
+        sum += to_float(src[(int64_t)(i / k.each) * k.channels + i % k.each]);
     m = block_sum<BLOCK>(sum, shared) / (float)all;
     for (int i = (int)threadIdx.x; i < all; i += BLOCK) {
-        float d = to_float(from[(int64_t)(i / k.each) * k.channels + i % k.each]) - m;
+        float d = to_float(src[(int64_t)(i / k.each) * k.channels + i % k.each]) - m;
 
         rest += d;
         squares += d * d;
@@ -210,10 +210,10 @@ static groups groups_of(const struct step *s)
 static void forward(struct step *s, struct device *dev, const groups &k)
 {
     const struct tensor *x = s->in_tensor[0];
-    float *own = (float *)s->workspace;
-    float *mean = s->out[GROUPNORM_MEAN] ? (float *)s->out[GROUPNORM_MEAN] : own;
+    float *scratch = (float *)s->workspace;
+    float *mean = s->out[GROUPNORM_MEAN] ? (float *)s->out[GROUPNORM_MEAN] : scratch;
     float *rstd =
-        s->out[GROUPNORM_RSTD] ? (float *)s->out[GROUPNORM_RSTD] : own + k.images * k.n;
+        s->out[GROUPNORM_RSTD] ? (float *)s->out[GROUPNORM_RSTD] : scratch + k.images * k.n;
 
     WITH_DTYPE(x->dtype, T, WITH_PACK(T, k.channels, N, {
                    LAUNCH(dev, groupnorm_statistics<T>, (unsigned)(k.images * k.n), BLOCK,
@@ -237,19 +237,19 @@ static void backward(struct step *s, struct device *dev, const groups &k)
 
     WITH_DTYPE(
         x->dtype, T, WITH_PACK(T, k.channels, N, {
-            const T *from = (const T *)s->in[0];
+            const T *src = (const T *)s->in[0];
             const T *dy = (const T *)s->in[GROUPNORM_GRAD_DY];
             tile t = tile_of(k.pixels, k.channels, N);
 
             LAUNCH(dev, (groupnorm_sums<T, N>), (unsigned)(k.images * t.tiles),
-                   TILE_THREADS, 0, from, dy, mean, rstd, sums, t, k);
+                   TILE_THREADS, 0, src, dy, mean, rstd, sums, t, k);
             LAUNCH(dev, groupnorm_totals,
                    cuda_blocks((int64_t)k.images * k.n + k.channels, BLOCK, 1), BLOCK, 0,
                    sums, weight, means, (float *)s->out[GROUPNORM_GRAD_DWEIGHT],
                    (float *)s->out[GROUPNORM_GRAD_DBIAS], k);
             if (s->out[GROUPNORM_GRAD_DX])
                 LAUNCH(dev, (groupnorm_dx<T, N>), cuda_blocks(tensor_len(x), BLOCK, N),
-                       BLOCK, 0, from, dy, mean, rstd, weight, means, (T *)s->out[0], k);
+                       BLOCK, 0, src, dy, mean, rstd, weight, means, (T *)s->out[0], k);
         }));
 }
 

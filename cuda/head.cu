@@ -40,13 +40,13 @@ __global__ void __launch_bounds__(HEAD_BLOCK)
             continue;
         head_logits(h, s, w, v, z);
 
-        int own = head_label_of(h, s);
-        float weight = cw.of[own];
+        int label = head_label_of(h, s);
+        float weight = cw.of[label];
 
         if (weight > 0)
-            sum += (double)weight * (double)(log_sum_exp<1>(z, h.classes) - z[own]);
-        if (cells && own != ignore && own < h.classes)
-            atomicAdd(&counts[own * h.classes + largest<1>(z, h.classes)], 1u);
+            sum += (double)weight * (double)(log_sum_exp<1>(z, h.classes) - z[label]);
+        if (cells && label != ignore && label < h.classes)
+            atomicAdd(&counts[label * h.classes + largest<1>(z, h.classes)], 1u);
     }
     sum = block_sum<HEAD_BLOCK>(sum, sums); /* contains barriers */
     if (threadIdx.x == 0)

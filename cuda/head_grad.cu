@@ -82,8 +82,8 @@ __device__ static inline void dz_of(const head<T> &h, const class_weights &cw,
                                     const head_pixel &s, const double *total, float dloss,
                                     const float *w, float *z, float *d)
 {
-    int own = s.on ? head_label_of(h, s) : 0;
-    float weight = s.on ? cw.of[own] : 0, lse = 0, scale = 0;
+    int label = s.on ? head_label_of(h, s) : 0;
+    float weight = s.on ? cw.of[label] : 0, lse = 0, scale = 0;
 
     if (weight > 0) {
         lse = log_sum_exp<1>(z, h.classes);
@@ -91,7 +91,7 @@ __device__ static inline void dz_of(const head<T> &h, const class_weights &cw,
     }
     w += s.tap * h.classes * HEAD_CHANNELS;
     for (int k = 0; k < h.classes; k++, w += HEAD_CHANNELS) {
-        float dz = weight > 0 ? (expf(z[k] - lse) - (float)(own == k)) * scale : 0;
+        float dz = weight > 0 ? (expf(z[k] - lse) - (float)(label == k)) * scale : 0;
 
         z[k] = dz;
         for (int c = 0; c < HEAD_CHANNELS; c += 4) {

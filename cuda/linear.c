@@ -72,13 +72,13 @@ static int64_t rows_of(const struct tensor *t)
 /* ---- gelu ---- */
 
 /* True if the GEMM that makes `from` may apply n, an op on it. */
-static bool may_fuse(const struct node *n, const struct tensor *from,
+static bool may_fuse(const struct node *n, const struct tensor *src,
                      const struct device *dev)
 {
-    return !dev->options.apart && dtype_is_half(from->dtype) &&
-           n->out[0]->dtype == from->dtype && tensor_channels(from) % 8 == 0 &&
-           from->memory == MEMORY_NONE &&
-           tensor_channels(n->out[0]) == tensor_channels(from);
+    return !dev->options.apart && dtype_is_half(src->dtype) &&
+           n->out[0]->dtype == src->dtype && tensor_channels(src) % 8 == 0 &&
+           src->memory == MEMORY_NONE &&
+           tensor_channels(n->out[0]) == tensor_channels(src);
 }
 
 /* If n is a gelu of a linear layer's result, returns that layer; or NULL. */

@@ -193,10 +193,10 @@ __global__ void __launch_bounds__(POOL_THREADS)
 
             UNROLL_WHOLE
             for (int u = 0; u < LOADS; u++) { /* past the end, load the last again */
-                int64_t from = pos + (w + u < columns.end ? u : 0);
+                int64_t begin = pos + (w + u < columns.end ? u : 0);
 
-                won[u] = winner[from * p.packs + s.pack];
-                d[u] = pack_load<N>(dy + (from * p.pitch + s.pack) * N);
+                won[u] = winner[begin * p.packs + s.pack];
+                d[u] = pack_load<N>(dy + (begin * p.pitch + s.pack) * N);
             }
             UNROLL_WHOLE
             for (int u = 0; u < LOADS; u++) {
@@ -252,9 +252,9 @@ static struct node *find_relu(const struct graph *g, const struct tensor *x)
 
 struct maxpool maxpool_of(const struct pool2d_attrs *a, const struct tensor *x,
                           const struct tensor *y, const struct tensor *whole,
-                          int64_t from)
+                          int64_t start)
 {
-    int64_t unit = x->dim[1] | whole->dim[1] | from, n = 16 / (int)dtype_size(x->dtype);
+    int64_t unit = x->dim[1] | whole->dim[1] | start, n = 16 / (int)dtype_size(x->dtype);
     maxpool p = {.images = (int)x->dim[0],
                  .packs = (int)(unit % n ? x->dim[1] : x->dim[1] / n),
                  .in_h = (int)x->dim[2],
@@ -266,7 +266,7 @@ struct maxpool maxpool_of(const struct pool2d_attrs *a, const struct tensor *x,
                  .stride = a->stride,
                  .pad = a->padding,
                  .unit = unit,
-                 .skip = from};
+                 .skip = start};
 
     p.in_blocks = spot_blocks(p.packs, p.in_h, p.in_w);
     p.out_blocks = spot_blocks(p.packs, p.out_h, p.out_w);
@@ -303,15 +303,15 @@ static const char *maxpool_claim(struct region *r, struct graph *g, struct node 
         return "square windows";
 
     struct tensor *x = n->in[0], *y = grad ? n->in[MAXPOOL2D_GRAD_DY] : n->out[0];
-    int64_t from = 0;
-    struct tensor *whole = grad ? channel_slice_of(y, &from) : nullptr;
+    int64_t start = 0;
+    struct tensor *whole = grad ? channel_slice_of(y, &start) : nullptr;
 
     if (x->dtype != y->dtype || x->dtype != n->out[0]->dtype)
         return "one type for all";
     relu = find_relu(g, x);
 
     st->p =
-        maxpool_of((const struct pool2d_attrs *)n->attrs, x, y, whole ? whole : y, from);
+        maxpool_of((const struct pool2d_attrs *)n->attrs, x, y, whole ? whole : y, start);
     st->grad = grad;
     st->won = -1;
     st->bytes = st->p.kernel <= 16;

@@ -42,17 +42,17 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
 
     for (int64_t i = row_first<THREADS>(); i < samples; i += row_step<THREADS>()) {
         const float *z = logits + i * classes;
-        int own = label[i], rank = 0;
+        int truth = label[i], rank = 0;
 
-        if (own < 0)
+        if (truth < 0)
             continue; /* the same for all threads of the row */
-        if (own >= classes) {
+        if (truth >= classes) {
             rank = METRICS_TOP;
         } else {
-            float pos = z[own];
+            float pos = z[truth];
 
             row_each<THREADS, N>(z, classes, [&](int64_t k, float v) {
-                rank += metrics_beats(v, k, pos, own);
+                rank += metrics_beats(v, k, pos, truth);
             });
             if (!(pos >= pos))
                 rank += METRICS_TOP; /* NaN ranks last */

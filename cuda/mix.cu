@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(BLOCK)
     int i = (int)blockIdx.x / chunks, j = p.samples - 1 - i;
     int len = p.height * p.width * p.channels;
     int64_t pos = (int64_t)((int)blockIdx.x % chunks) * BLOCK * ROUNDS * N;
-    int64_t own = (int64_t)i * len, partner = (int64_t)j * len;
+    int64_t source = (int64_t)i * len, partner = (int64_t)j * len;
     struct mix_draw di = draw[i], dj = draw[j];
 
     for (int u = 0; u < ROUNDS; u++) {
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(BLOCK)
         if (e >= len)
             return;
 
-        pack<T, N> a = pack_load<N>(x + own + e), b = pack_load<N>(x + partner + e);
+        pack<T, N> a = pack_load<N>(x + source + e), b = pack_load<N>(x + partner + e);
         walker k(p, (int)e);
 
         for (int m = 0; m < N; m++, k.next(p)) {
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(BLOCK)
             a.set(m, mix_value(&di, k.h, k.w, mine, other));
             b.set(m, mix_value(&dj, k.h, k.w, other, mine));
         }
-        store_whole<T, N>(y + own + e, a);
+        store_whole<T, N>(y + source + e, a);
         if (i != j)
             store_whole<T, N>(y + partner + e, b);
     }
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(BLOCK)
 {
     int i = (int)blockIdx.x / chunks, j = p.samples - 1 - i;
     int e = (int)blockIdx.x % chunks * BLOCK + (int)threadIdx.x;
-    int64_t plane = (int64_t)p.height * p.width, own = i * plane + e;
+    int64_t plane = (int64_t)p.height * p.width, source = i * plane + e;
     int64_t partner = j * plane + e;
     pack<T, PADDED> a, b;
 
@@ -147,13 +147,13 @@ __global__ void __launch_bounds__(BLOCK)
         float mine = 0, other = 0;
 
         if (c < p.channels) {
-            mine = to_float(x[own * p.channels + c]);
+            mine = to_float(x[source * p.channels + c]);
             other = to_float(x[partner * p.channels + c]);
         }
         a.set(c, mix_value(&di, e / p.width, e % p.width, mine, other));
         b.set(c, mix_value(&dj, e / p.width, e % p.width, other, mine));
     }
-    pack_store<T, PADDED>(y + own * PADDED, a);
+    pack_store<T, PADDED>(y + source * PADDED, a);
     if (i != j)
         pack_store<T, PADDED>(y + partner * PADDED, b);
 }

@@ -61,17 +61,17 @@ __global__ void __launch_bounds__(BLOCK)
     int count = 0;
 
     for (int i = 0; i <= k; i++)
-        for (int from = 0; from < z.tokens; from += BLOCK) {
-            int u = from + (int)threadIdx.x;
-            int n = z.tokens - from < BLOCK ? z.tokens - from : BLOCK;
+        for (int start = 0; start < z.tokens; start += BLOCK) {
+            int u = start + (int)threadIdx.x;
+            int n = z.tokens - start < BLOCK ? z.tokens - start : BLOCK;
 
             __syncthreads(); /* wait until the tile before has been read */
             other[threadIdx.x] = u < z.tokens ? expert[(int64_t)u * z.top + i] : -1;
             score[threadIdx.x] = u < z.tokens ? best[u] : 0;
             __syncthreads();
             for (int j = 0; j < n; j++) {
-                bool before = z.prioritized ? moe_before(score[j], from + j, mine, t)
-                                            : from + j < t;
+                bool before = z.prioritized ? moe_before(score[j], start + j, mine, t)
+                                            : start + j < t;
 
                 count += other[j] == own && (i < k || before);
             }

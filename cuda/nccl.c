@@ -57,8 +57,10 @@ static void open_lane(struct device *dev, struct nccl *n, enum nccl_lane lane)
     CUDA_CHECK(dev, cudaDeviceGetStreamPriorityRange(&lowest, &highest));
     CUDA_CHECK(dev, cudaStreamCreateWithPriority(&n->lane[lane].stream,
                                                  cudaStreamNonBlocking, highest));
-    CUDA_CHECK(dev, cudaEventCreateWithFlags(&n->lane[lane].fork, cudaEventDisableTiming));
-    CUDA_CHECK(dev, cudaEventCreateWithFlags(&n->lane[lane].join, cudaEventDisableTiming));
+    CUDA_CHECK(dev,
+               cudaEventCreateWithFlags(&n->lane[lane].fork, cudaEventDisableTiming));
+    CUDA_CHECK(dev,
+               cudaEventCreateWithFlags(&n->lane[lane].join, cudaEventDisableTiming));
 }
 
 static struct nccl *nccl_open(struct device *dev)
@@ -99,29 +101,29 @@ static const char *async_error(void *arg)
 static void *join_threads(struct device *dev, const struct nccl *n,
                           const struct collective *group)
 {
-    void **all = xcalloc((size_t)group->world, sizeof(*all)), *own;
+    void **all = xcalloc((size_t)group->world, sizeof(*all)), *comm;
 
     if (!group->rank)
         nccl_check(dev, n->lib->CommInitAll(all, group->world, group->devices),
                    "ncclCommInitAll");
     group->broadcast(group, all, group->world * (int)sizeof(*all));
-    own = all[group->rank];
+    comm = all[group->rank];
     free(all);
-    return own;
+    return comm;
 }
 
 static void *join_processes(struct device *dev, const struct nccl *n,
                             const struct collective *group)
 {
     struct nccl_id id = {{0}};
-    void *own = NULL;
+    void *comm = NULL;
 
     if (!group->rank)
         nccl_check(dev, n->lib->GetUniqueId(&id), "ncclGetUniqueId");
     group->broadcast(group, &id, sizeof(id));
-    nccl_check(dev, n->lib->CommInitRank(&own, group->world, id, group->rank),
+    nccl_check(dev, n->lib->CommInitRank(&comm, group->world, id, group->rank),
                "ncclCommInitRank");
-    return own;
+    return comm;
 }
 
 static struct nccl_comm *comm_of(struct device *dev, struct nccl *n,
@@ -134,11 +136,11 @@ static struct nccl_comm *comm_of(struct device *dev, struct nccl *n,
 static void *split(struct device *dev, struct nccl *n, const struct collective *all,
                    int color)
 {
-    void *own = NULL, *from = comm_of(dev, n, all, NCCL_BUCKETS)->comm;
+    void *comm = NULL, *src = comm_of(dev, n, all, NCCL_BUCKETS)->comm;
 
-    nccl_check(dev, n->lib->CommSplit(from, color, all->rank, &own, NULL),
+    nccl_check(dev, n->lib->CommSplit(src, color, all->rank, &comm, NULL),
                "ncclCommSplit");
-    return own;
+    return comm;
 }
 
 static void *join(struct device *dev, struct nccl *n, const struct collective *group,
@@ -270,9 +272,9 @@ void nccl_start_to(struct device *dev, const struct collective *group, void *x,
 {
     struct use u = begin(dev, group, NCCL_BUCKETS);
 
-    nccl_check(
-        dev, u.n->lib->Reduce(x, x, (size_t)len, type, op, root, u.c->comm, u.stream),
-        "ncclReduce");
+    nccl_check(dev,
+               u.n->lib->Reduce(x, x, (size_t)len, type, op, root, u.c->comm, u.stream),
+               "ncclReduce");
     end(dev, &u);
 }
 

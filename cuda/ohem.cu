@@ -68,11 +68,11 @@ __global__ void __launch_bounds__(ROWS_BLOCK) ohem_losses(ohem_input in, float *
 
     for (int64_t i = row_first<THREADS>(); i < r.rows; i += row_step<THREADS>()) {
         const float *z = r.z + i * r.classes;
-        int own = row_label(&r.labels, i);
+        int label = row_label(&r.labels, i);
         float lse = row_lse<THREADS, N>(z, r.classes, 1, shared);
 
         if (!row_thread<THREADS>())
-            loss[i] = own < 0 ? -1 : own < r.classes ? ohem_row(lse, z[own]) : (float)NAN;
+            loss[i] = label < 0 ? -1 : label < r.classes ? ohem_row(lse, z[label]) : (float)NAN;
     }
 }
 
@@ -213,10 +213,10 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         const float *z = r.z + i * r.classes;
         float w = ohem_weight(loss[i], sums[OHEM_CUT], sums[OHEM_TIE]) * scale;
         float lse = row_lse<THREADS, N>(z, r.classes, 1, shared);
-        int own = row_label(&r.labels, i);
+        int label = row_label(&r.labels, i);
 
         row_map<THREADS, N>(z, dst + i * r.classes, r.classes, [&](int64_t k, float v) {
-            return w == 0 ? 0.0f : (expf(v - lse) - (k == own ? 1.0f : 0.0f)) * w;
+            return w == 0 ? 0.0f : (expf(v - lse) - (k == label ? 1.0f : 0.0f)) * w;
         });
     }
 }

@@ -25,13 +25,13 @@ enum { BLOCK = 256, STORED = 8 };
 /* True for values of pixels: an input, or normalized or mixed pixels, maybe through a cast. */
 static bool of_pixels(const struct tensor *x)
 {
-    const struct node *from = x->producer;
+    const struct node *src = x->producer;
 
-    if (from && from->op == &op_cast) {
-        x = from->in[CAST_X];
-        from = x->producer;
+    if (src && src->op == &op_cast) {
+        x = src->in[CAST_X];
+        src = x->producer;
     }
-    return from ? from->op == &op_normalize || from->op == &op_mix
+    return src ? src->op == &op_normalize || src->op == &op_mix
                 : x->kind == TENSOR_INPUT;
 }
 
@@ -60,10 +60,10 @@ int64_t cuda_stored_channels(const struct graph *g, const struct tensor *x)
 
 struct tensor *cuda_joined(const struct tensor *t)
 {
-    int64_t from;
-    struct tensor *whole = channel_slice_of(t, &from);
+    int64_t start;
+    struct tensor *whole = channel_slice_of(t, &start);
 
-    return whole && from == 0 && cuda_pays_to_fill(t->dtype, t->dim[1], whole->dim[1])
+    return whole && start == 0 && cuda_pays_to_fill(t->dtype, t->dim[1], whole->dim[1])
                ? whole
                : nullptr;
 }
@@ -155,11 +155,11 @@ struct pad_state {
     int64_t stored, channels, pixels, n; /* n: total elements */
 };
 
-static void pad_pack(void *dst, void *const *from, void *state)
+static void pad_pack(void *dst, void *const *src, void *state)
 {
     const struct pad_state *st = (const struct pad_state *)state;
 
-    pad(st->dev, dst, st->type, st->stored, from[0], DTYPE_F32, st->channels, st->pixels,
+    pad(st->dev, dst, st->type, st->stored, src[0], DTYPE_F32, st->channels, st->pixels,
         st->n);
 }
 

@@ -50,9 +50,9 @@ void cuda_cut_channels(struct device *dev, void *dst, enum dtype dst_type,
  * `own` are needed: in 16-bit floats, and up to a third more, as these layers are not
  * bound by GEMMs.
  */
-static inline bool cuda_pays_to_fill(enum dtype type, int64_t own, int64_t all)
+static inline bool cuda_pays_to_fill(enum dtype type, int64_t used, int64_t all)
 {
-    return dtype_is_half(type) && all % 8 == 0 && all > own && 3 * all <= 4 * own;
+    return dtype_is_half(type) && all % 8 == 0 && all > used && 3 * all <= 4 * used;
 }
 
 /* Returns the tensor whose first channels are t, if filling it is worthwhile, or NULL. */

@@ -36,11 +36,11 @@ __global__ void __launch_bounds__(POOL_THREADS) copy_pixels(const T *x, T *y, pa
     if (!s.on)
         return;
 
-    int64_t from = ((int64_t)s.image * p.in_h + s.h) * p.in_w + s.w;
+    int64_t start = ((int64_t)s.image * p.in_h + s.h) * p.in_w + s.w;
     int64_t dst = ((int64_t)s.image * p.out_h + s.h) * p.out_w + s.w;
 
     if (s.h < p.in_h && s.w < p.in_w)
-        a = pack_load<N>(x + (from * p.packs + s.pack) * N);
+        a = pack_load<N>(x + (start * p.packs + s.pack) * N);
     pack_store<T, N>(y + (dst * p.packs + s.pack) * N, a);
 }
 

@@ -93,11 +93,11 @@ static void shortcut_launch(const struct step *s, struct device *dev)
         (const struct pad_shortcut_attrs *)s->node->attrs;
     bool grad = s->node->op == &op_pad_shortcut_grad;
     const struct tensor *y = grad ? s->in_tensor[0] : s->out_tensor[0];
-    const struct tensor *dst = s->out_tensor[0], *from = s->in_tensor[0];
+    const struct tensor *dst = s->out_tensor[0], *src = s->in_tensor[0];
     int64_t items = tensor_len(dst) / N / dst->dim[0];
     unsigned chunks = cuda_blocks(items, BLOCK, 1);
     shortcut k = {.items = (int)items,
-                  .others = (int)(tensor_len(from) / N / from->dim[0]),
+                  .others = (int)(tensor_len(src) / N / src->dim[0]),
                   .in_c = a->in_c / N,
                   .out_c = a->out / N,
                   .before = a->before / N,

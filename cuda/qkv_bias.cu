@@ -21,14 +21,14 @@ __global__ void __launch_bounds__(BLOCK)
 
 /* q, v: may be NULL */
 __global__ void __launch_bounds__(BLOCK)
-    qkv_split(const float *from, float *q, float *v, int c)
+    qkv_split(const float *src, float *q, float *v, int c)
 {
     int i = (int)(blockIdx.x * BLOCK + threadIdx.x);
 
     if (i < c && q)
-        q[i] = from[i];
+        q[i] = src[i];
     if (i < c && v)
-        v[i] = from[2 * c + i];
+        v[i] = src[2 * c + i];
 }
 
 static const char *qkv_bias_claim(struct region *r, struct graph *, struct node *n,

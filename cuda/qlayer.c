@@ -149,18 +149,18 @@ struct pack_state {
     int rows, columns;
 };
 
-static void pack_weights(void *dst, void *const *from, void *state)
+static void pack_weights(void *dst, void *const *src, void *state)
 {
     const struct pack_state *st = state;
 
-    cuda_qlayer_weights(st->dev, dst, from[0], &st->weights);
+    cuda_qlayer_weights(st->dev, dst, src[0], &st->weights);
 }
 
-static void pack_offsets(void *dst, void *const *from, void *state)
+static void pack_offsets(void *dst, void *const *src, void *state)
 {
     const struct pack_state *st = state;
 
-    cuda_qlayer_offsets(st->dev, dst, from[0], st->rows, st->columns, st->weights.filters,
+    cuda_qlayer_offsets(st->dev, dst, src[0], st->rows, st->columns, st->weights.filters,
                         st->weights.channels);
 }
 

@@ -150,16 +150,16 @@ HOST_DEVICE static inline corners corners_of(const qlayer_finish &f,
 }
 
 /* Loads N values, four at once. */
-template <int N, class T> HOST_DEVICE static inline void load(T *v, const T *from)
+template <int N, class T> HOST_DEVICE static inline void load(T *v, const T *src)
 {
     if constexpr (N == 4) {
-        vec<T> a = vec_load(from);
+        vec<T> a = vec_load(src);
 
         for (int k = 0; k < N; k++)
             v[k] = a.v[k];
     } else {
         for (int k = 0; k < N; k++)
-            v[k] = from[k];
+            v[k] = src[k];
     }
 }
 

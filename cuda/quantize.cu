@@ -81,13 +81,13 @@ __global__ void __launch_bounds__(BLOCK)
         for (int b = 0; b < k.kernel_w; b++) {
             int64_t h = row % k.out_h * k.stride_h - k.pad_h + (int64_t)a * k.dilation_h;
             int64_t v = pos % k.out_w * k.stride_w - k.pad_w + (int64_t)b * k.dilation_w;
-            const B *from = x + ((image * k.in_h + h) * k.in_w + v) * k.in + first;
+            const B *src = x + ((image * k.in_h + h) * k.in_w + v) * k.in + first;
             const float *with = w + (((int64_t)o * k.kernel_h + a) * k.kernel_w + b) * ni;
 
             if (h < 0 || h >= k.in_h || v < 0 || v >= k.in_w)
                 continue;
             for (int c = 0; c < ni; c++)
-                sum += (int)from[c] * (int)with[c];
+                sum += (int)src[c] * (int)with[c];
         }
     y[i] = qlayer_result(sum, *x_scale, scale[o], bias, o);
 }

@@ -44,11 +44,11 @@ static json_t *description_of(const struct description *d, int index)
 {
     json_t *o = json_loads(d->json, 0, NULL);
     char *text = cudnn_describe(index);
-    json_t *own = text ? json_loads(text, 0, NULL) : NULL;
+    json_t *extra = text ? json_loads(text, 0, NULL) : NULL;
 
-    if (json_is_object(own))
-        (void)json_object_update(o, own);
-    json_decref(own);
+    if (json_is_object(extra))
+        (void)json_object_update(o, extra);
+    json_decref(extra);
     free(text);
     return o;
 }

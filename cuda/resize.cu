@@ -95,12 +95,12 @@ __global__ void __launch_bounds__(BLOCK)
             continue;
         }
         for (int v = 0; v < ly->n && lx->n; v++) {
-            const uint8_t *from =
+            const uint8_t *source =
                 src + ((int64_t)(ly->first + v) * j->src_w + lx->first) * d.c + c;
             uint32_t across = 0;
 
             for (int u = 0; u < lx->n; u++)
-                across += (uint32_t)lx->weight[u] * from[u * d.c];
+                across += (uint32_t)lx->weight[u] * source[u * d.c];
             sum += (uint32_t)ly->weight[v] * resize_byte(across);
         }
         y[t * d.c + c] = ly->n && lx->n ? resize_byte(sum) : (uint8_t)0;

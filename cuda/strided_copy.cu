@@ -74,27 +74,27 @@ template <class T>
 __global__ void __launch_bounds__(BLOCK)
     strided_forward(const T *x, T *y, strided_loops l)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, from, end;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, begin, end;
 
     if (i >= l.count)
         return;
-    place_of(l, i, &from, &end);
+    place_of(l, i, &begin, &end);
     for (int64_t r = 0; r < l.repeats; r++)
-        y[end + repeat_of(l, r)] = x[from];
+        y[end + repeat_of(l, r)] = x[begin];
 }
 
 template <class T>
 __global__ void __launch_bounds__(BLOCK)
     strided_backward(const T *dy, T *dx, strided_loops l)
 {
-    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, end, from;
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, end, begin;
     float sum = 0;
 
     if (i >= l.count)
         return;
-    place_of(l, i, &end, &from);
+    place_of(l, i, &end, &begin);
     for (int64_t r = 0; r < l.repeats; r++)
-        sum += to_float(dy[from + repeat_of(l, r)]);
+        sum += to_float(dy[begin + repeat_of(l, r)]);
     dx[end] = from_float<T>(sum);
 }
 

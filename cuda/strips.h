@@ -31,7 +31,9 @@ template <int K, int KIND> struct strip {
     /* Returns the tap with which result `t` reads pixel `j`; below 0 or from K on: none. */
     __device__ static constexpr int tap(int j, int t)
     {
-        return KIND == STRIP_SAME ? j - t : KIND == STRIP_DOWN ? j - 2 * t : t - 2 * j + K - 1;
+        return KIND == STRIP_SAME   ? j - t
+               : KIND == STRIP_DOWN ? j - 2 * t
+                                    : t - 2 * j + K - 1;
     }
     /* Returns the column of the first pixel for a strip that begins at `column`. */
     __device__ static inline int first(int column, int pad)
@@ -70,15 +72,15 @@ static inline strip_grid strip_grid_of(int height, int width, int columns, int s
 /* Bit j: pixel first + j lies within a row of `width` pixels. */
 template <int LOADS> __device__ static inline unsigned strip_mask(int first, int width)
 {
-    int from = first < 0 ? -first : 0;
+    int begin = first < 0 ? -first : 0;
     int end = width - first < LOADS ? width - first : LOADS;
 
-    return end > from && from < LOADS ? ((1u << end) - 1) & ~((1u << from) - 1) : 0;
+    return end > begin && begin < LOADS ? ((1u << end) - 1) & ~((1u << begin) - 1) : 0;
 }
 
 /* Loads the pixels of the mask, one `step` apart; all of them with WHOLE. */
 template <bool WHOLE, int LOADS, class T>
-__device__ static inline void strip_load(const T *from, int step, unsigned mask,
+__device__ static inline void strip_load(const T *src, int step, unsigned mask,
                                          words<T, STRIP_PACK> (&v)[LOADS])
 {
     UNROLL_WHOLE
@@ -86,8 +88,8 @@ __device__ static inline void strip_load(const T *from, int step, unsigned mask,
         if (!WHOLE)
             v[j] = {};
         if (WHOLE || mask >> j & 1)
-            v[j] = words_load<STRIP_PACK>(from);
-        from += step;
+            v[j] = words_load<STRIP_PACK>(src);
+        src += step;
     }
 }
 

@@ -12,11 +12,11 @@ struct table {
     unsigned char data[];
 };
 
-static void table_pack(void *dst, void *const *from, void *state)
+static void table_pack(void *dst, void *const *src, void *state)
 {
     const struct table *t = state;
 
-    (void)from;
+    (void)src;
     backend_cuda.copy_in(t->dev, dst, t->data, t->size);
 }
 

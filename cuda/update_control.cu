@@ -33,10 +33,10 @@ __global__ void count_micro(control *c)
     control_micro(c);
 }
 
-__global__ void seed_gradient(const control *c, accumulation a, int overflow_at, int own,
+__global__ void seed_gradient(const control *c, accumulation a, int overflow_at, int separate,
                               float *dst)
 {
-    *dst = loss_scale_value(c, &a, overflow_at, own);
+    *dst = loss_scale_value(c, &a, overflow_at, separate);
 }
 
 static void control_run(struct step *s, struct device *dev)

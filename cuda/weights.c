@@ -13,11 +13,11 @@ struct half_state {
     int64_t len;
 };
 
-static void half_pack(void *dst, void *const *from, void *state)
+static void half_pack(void *dst, void *const *src, void *state)
 {
     const struct half_state *st = state;
 
-    cuda_cast(st->dev, dst, st->half, from[0], DTYPE_F32, st->len);
+    cuda_cast(st->dev, dst, st->half, src[0], DTYPE_F32, st->len);
 }
 
 static int half_derive(struct region *r, struct graph *g, struct device *dev,

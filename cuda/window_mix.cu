@@ -108,11 +108,11 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     int64_t first = (int64_t)(blockIdx.x / (unsigned)(k.tiles * k.heads)) * SIDE;
     float sum[R][R] = {};
 
-    for (int from = 0; from < k.tokens; from += DEPTH) {
+    for (int start = 0; start < k.tokens; start += DEPTH) {
         __syncthreads(); /* wait until the previous tiles have been read */
-        load_weight(k, w + (int64_t)head * k.tokens * k.tokens, transposed, token, from,
+        load_weight(k, w + (int64_t)head * k.tokens * k.tokens, transposed, token, start,
                     weight);
-        load_map<DEPTH, SIDE>(k, x, head, from, first, map);
+        load_map<DEPTH, SIDE>(k, x, head, start, first, map);
         __syncthreads();
         tile_gemm_mul(sum, weight, DEEP_STRIDE, map, WIDE_STRIDE, DEPTH);
     }

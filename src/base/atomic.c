@@ -148,14 +148,14 @@ int atomic_write_file(const char *path, const void *data, size_t len)
 
 int atomic_write_shared(const char *path, const void *data, size_t len)
 {
-    uint64_t own;
+    uint64_t random;
     struct atomic_file f;
     char *ending;
     int rc, err;
 
-    if (getentropy(&own, sizeof(own)))
+    if (getentropy(&random, sizeof(random)))
         return -1;
-    ending = xasprintf(".%016" PRIx64 ATOMIC_ENDING, own);
+    ending = xasprintf(".%016" PRIx64 ATOMIC_ENDING, random);
     open_as(&f, path, ending);
     atomic_write(&f, data, len);
     rc = atomic_commit(&f, NULL);

@@ -80,13 +80,13 @@ struct augment_flips {
 HOST_DEVICE static inline bool augment_flip(const struct augment_key *k,
                                             const struct augment_flips *f)
 {
-    struct augment_key from = *k;
+    struct augment_key src = *k;
     bool odd = f->alternate && k->epoch % 2;
 
     if (f->alternate)
-        from.epoch = 0;
-    return (augment_uniform(augment_draw(&from, AUGMENT_FLIP, 0).v[0]) <
-            f->probability) != odd;
+        src.epoch = 0;
+    return (augment_uniform(augment_draw(&src, AUGMENT_FLIP, 0).v[0]) < f->probability) !=
+           odd;
 }
 
 /* True for a vertical flip. */

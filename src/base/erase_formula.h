@@ -16,13 +16,13 @@ enum erase_mode { ERASE_PIXEL, ERASE_RAND, ERASE_CONST };
 /* Draws box number `which` of n, with 1/n of the area; returns false if ten tries did not
  * fit. */
 HOST_DEVICE static inline bool erase_box(const struct augment_key *k, int w, int h, int n,
-                                         int which, struct augment_box *b)
+                                         int region, struct augment_box *b)
 {
     double area = (double)w * h / n, ratio = log(1 / 0.3);
 
     for (int t = 0; t < ERASE_TRIES; t++) {
         struct philox r =
-            augment_draw(k, AUGMENT_ERASE, (uint32_t)(1 + which * ERASE_TRIES + t));
+            augment_draw(k, AUGMENT_ERASE, (uint32_t)(1 + region * ERASE_TRIES + t));
         double target = area * augment_between(r.v[0], 0.02, 1.0 / 3);
         double aspect = exp(augment_between(r.v[1], -ratio, ratio));
         double bh = rint(sqrt(target * aspect)), bw = rint(sqrt(target / aspect));
@@ -49,9 +49,9 @@ HOST_DEVICE static inline int erase_tries(const struct augment_key *k, double pr
 
 /* Returns words of noise: the i-th four of box `which` of those that fit. */
 HOST_DEVICE static inline struct philox erase_noise(const struct augment_key *k,
-                                                    uint32_t which, uint64_t i)
+                                                    uint32_t region, uint64_t i)
 {
-    struct philox key = augment_draw(k, AUGMENT_ERASE_PIXEL, which);
+    struct philox key = augment_draw(k, AUGMENT_ERASE_PIXEL, region);
 
     return philox(key.v[0] | (uint64_t)key.v[1] << 32, PHILOX_AUGMENT, k->epoch, i);
 }

@@ -89,11 +89,11 @@ static _Noreturn void leave(int code)
 static void one_at_a_time(void)
 {
     static atomic_flag leaving = ATOMIC_FLAG_INIT;
-    static _Thread_local bool own;
+    static _Thread_local bool leaves;
 
-    while (!own && atomic_flag_test_and_set(&leaving))
+    while (!leaves && atomic_flag_test_and_set(&leaving))
         (void)pause();
-    own = true;
+    leaves = true;
 }
 
 __attribute__((format(printf, 2, 0))) static _Noreturn void end(int code, const char *fmt,

@@ -53,12 +53,12 @@ static void parse(struct conversion *c, const char *fmt, va_list *ap)
 
 static void add_text(struct strbuf *out, const struct conversion *c, const char *value)
 {
-    size_t from = out->len;
+    size_t start = out->len;
 
     ADD(out, c, value ? value : "(null)");
-    if (out->len > from)
-        utf8_clean(out->buf + from);
-    out->len = from + (out->buf ? strlen(out->buf + from) : 0);
+    if (out->len > start)
+        utf8_clean(out->buf + start);
+    out->len = start + (out->buf ? strlen(out->buf + start) : 0);
 }
 
 static void add_integer(struct strbuf *out, const struct conversion *c, va_list *ap)

@@ -32,7 +32,7 @@ struct timing {
     double *seconds, *bare_seconds;
     int run;
     bool probe, streamed; /* probing the kinds of stores; non-temporal stores */
-    double *kind[2];  /* seconds of each kind: [step * PROBES + run] */
+    double *kind[2];      /* seconds of each kind: [step * PROBES + run] */
     const struct backend_moves *moves;
     struct bare *bare; /* of each step */
     char *to, *from;
@@ -109,15 +109,15 @@ static void run_bare(const struct timing *t, const struct program *p, int step,
     const struct bare *bare = &t->bare[step];
     struct traffic b = bare->bytes;
     size_t both = (b.read < b.written ? b.read : b.written) / 64 * 64;
-    const char *from = t->from + bare->from;
+    const char *src = t->from + bare->from;
     char *dst = t->to + bare->to;
 
     if (b.again)
-        t->moves->read(p->device, from, b.again < b.read ? b.again : b.read);
+        t->moves->read(p->device, src, b.again < b.read ? b.again : b.read);
     if (both)
-        t->moves->copy(p->device, dst, from, both, streamed);
+        t->moves->copy(p->device, dst, src, both, streamed);
     if (b.read > both)
-        t->moves->read(p->device, from + both, b.read - both);
+        t->moves->read(p->device, src + both, b.read - both);
     if (b.written > both)
         t->moves->fill(p->device, dst + both, b.written - both, streamed);
     p->backend->sync(p->device);

@@ -25,19 +25,19 @@ static bool own_conv(const struct kernel *k)
 
 /* Returns a copy of the backend without our own convolutions; the caller frees its list of
  * kernels, *kernel. */
-static struct backend library_only(const struct backend *from,
+static struct backend library_only(const struct backend *src,
                                    const struct kernel ***kernel)
 {
-    struct backend b = *from;
+    struct backend b = *src;
     int n = 0;
 
-    while (from->kernels[n])
+    while (src->kernels[n])
         n++;
     *kernel = xcalloc((size_t)n + 1, sizeof(**kernel));
     n = 0;
-    for (int i = 0; from->kernels[i]; i++)
-        if (!own_conv(from->kernels[i]))
-            (*kernel)[n++] = from->kernels[i];
+    for (int i = 0; src->kernels[i]; i++)
+        if (!own_conv(src->kernels[i]))
+            (*kernel)[n++] = src->kernels[i];
     b.kernels = *kernel;
     return b;
 }
@@ -165,19 +165,19 @@ struct pair {
 /* n: the convolution that the library runs in `step`. own: NULL if the backend has no
  * convolutions of our own. */
 static struct pair pair_new(struct conv_time *c, const struct program *library, int step,
-                            const struct node *n, const struct program *own, int runs)
+                            const struct node *n, const struct program *ours, int runs)
 {
-    int offset = own ? step_of(own, n) : -1, nmore = 0;
+    int offset = ours ? step_of(ours, n) : -1, nmore = 0;
     struct pair p = {.library = step, .own = -1};
 
     *c = (struct conv_time){.layer = xstrdup(n->layer),
                             .direction = direction_of(n),
                             .flops = op_region_flops(library->region[step])};
-    if (offset >= 0 && own_conv(own->region[offset]->kernel)) {
+    if (offset >= 0 && own_conv(ours->region[offset]->kernel)) {
         p.own = offset;
-        c->kernel = own->region[offset]->kernel->name;
-        for (int i = 0; i < own->region[offset]->nnode && nmore < NODES - 1; i++) {
-            int other = step_of(library, own->region[offset]->node[i]);
+        c->kernel = ours->region[offset]->kernel->name;
+        for (int i = 0; i < ours->region[offset]->nnode && nmore < NODES - 1; i++) {
+            int other = step_of(library, ours->region[offset]->node[i]);
 
             if (other >= 0 && other != step && (!nmore || p.more[nmore - 1] != other))
                 p.more[nmore++] = other;
@@ -189,26 +189,26 @@ static struct pair pair_new(struct conv_time *c, const struct program *library, 
     return p;
 }
 
-static void run_pair(struct pair *p, struct program *library, struct program *own,
+static void run_pair(struct pair *p, struct program *library, struct program *ours,
                      int run)
 {
     p->seconds[0][run] = run_step(library, p->library);
     if (p->own < 0)
         return;
-    p->seconds[1][run] = run_step(own, p->own);
+    p->seconds[1][run] = run_step(ours, p->own);
     p->seconds[2][run] = 0;
     for (int i = 0; p->more[i] >= 0; i++)
         p->seconds[2][run] += run_step(library, p->more[i]);
 }
 
 static void time_pairs(struct pair *pair, struct bench_convs *c, struct program *library,
-                       struct program *own, int runs)
+                       struct program *ours, int runs)
 {
     for (int i = 0; i < c->nconv; i++)
-        run_pair(&pair[i], library, own, 0); /* warms up */
+        run_pair(&pair[i], library, ours, 0); /* warms up */
     for (int r = 0; r < runs; r++)
         for (int i = 0; i < c->nconv; i++)
-            run_pair(&pair[i], library, own, r);
+            run_pair(&pair[i], library, ours, r);
     for (int i = 0; i < c->nconv; i++) {
         c->conv[i].library = median(pair[i].seconds[0], runs);
         c->conv[i].own = median(pair[i].seconds[1], runs);
@@ -230,13 +230,13 @@ struct bench_convs bench_convs(struct session *s, int runs)
 {
     const struct kernel **kernel;
     struct backend backend = library_only(s->backend, &kernel);
-    struct side library, own = {.program = NULL};
+    struct side library, ours = {.program = NULL};
     struct bench_convs c = {0};
     struct pair *pair;
 
     side_init(&library, s, &backend);
     if (any_own(s->backend))
-        side_init(&own, s, s->backend);
+        side_init(&ours, s, s->backend);
     c.conv = xcalloc((size_t)library.program->nregion, sizeof(*c.conv));
     pair = xcalloc((size_t)library.program->nregion, sizeof(*pair));
     for (int i = 0; i < library.program->nregion; i++) {
@@ -245,13 +245,13 @@ struct bench_convs bench_convs(struct session *s, int runs)
         if (!n)
             continue;
         pair[c.nconv] =
-            pair_new(&c.conv[c.nconv], library.program, i, n, own.program, runs);
+            pair_new(&c.conv[c.nconv], library.program, i, n, ours.program, runs);
         c.nconv++;
     }
-    time_pairs(pair, &c, library.program, own.program, runs);
+    time_pairs(pair, &c, library.program, ours.program, runs);
     free(pair);
-    if (own.program)
-        side_release(&own, s);
+    if (ours.program)
+        side_release(&ours, s);
     side_release(&library, s);
     free(kernel);
     return c;
@@ -329,12 +329,12 @@ static void print_kernels(const struct bench_convs *c)
 
 void bench_convs_print(const struct bench_convs *c, double step, double batch, bool each)
 {
-    int own = 0;
+    int ours = 0;
 
     print_all(c, step, batch);
     for (int i = 0; i < c->nconv; i++)
-        own += c->conv[i].kernel != NULL;
-    if (!own)
+        ours += c->conv[i].kernel != NULL;
+    if (!ours)
         return;
     say("\n%-28s %-24s %5s %9s %9s %9s %9s %6s\n", "our own", "kernel", "calls", "ms",
         "GFLOP/s", "library", "GFLOP/s", "ratio");

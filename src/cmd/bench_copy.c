@@ -31,20 +31,20 @@ double bench_copy(const struct backend *backend, struct device *dev)
 {
     size_t size = (size_t)EACH * MIB;
     double best = 0;
-    void *from, *dst;
+    void *src, *dst;
 
     if (backend->moves)
         return backend->moves->bandwidth(dev);
     if (!backend->async)
         return host_copy();
-    from = backend->alloc(dev, size);
+    src = backend->alloc(dev, size);
     dst = backend->alloc(dev, size);
     for (int i = 0; i < ROUNDS; i++) {
-        double rate = one_round(backend, dev, dst, from, size);
+        double rate = one_round(backend, dev, dst, src, size);
 
         best = rate > best ? rate : best;
     }
-    backend->free(dev, from);
+    backend->free(dev, src);
     backend->free(dev, dst);
     return best;
 }

@@ -89,11 +89,11 @@ static void device_close(struct bench_device *d)
 static void bench_copy_in(struct loader *l, const struct bench_device *d,
                           const struct batch *b)
 {
-    double from = clock_now();
+    double start = clock_now();
 
     d->backend->copy_in(d->device, d->memory, b->pixel, d->size);
     d->backend->sync(d->device);
-    loader_add_copy(l, clock_now() - from);
+    loader_add_copy(l, clock_now() - start);
 }
 
 /* Loads batches for `seconds`, at least one; increments `epoch` at the end of each. */
@@ -179,7 +179,7 @@ void bench_loader(const struct config *cfg, double seconds, struct strbuf *json)
     struct loader_options o;
     struct bench_device device;
     struct loader *l;
-    struct bench_mark from, to;
+    struct bench_mark src, to;
     struct loader_stats stats;
     uint64_t epoch = 0;
     double rate, per_core;
@@ -189,22 +189,22 @@ void bench_loader(const struct config *cfg, double seconds, struct strbuf *json)
     device_open(&device, cfg, &o);
     l = loader_open(d, &o);
     bench_warm_up(l, &device, fmin(warm_seconds, seconds), o.cache_bytes > 0, &epoch);
-    from = bench_mark(l);
+    src = bench_mark(l);
     bench_batches(l, &device, seconds, &epoch);
     if (loader_failure(l))
         die("%s", loader_failure(l));
     to = bench_mark(l);
     stats = loader_stats(l);
     stats.stages = to.stages;
-    stage_times_add(&stats.stages, &from.stages, -1);
-    rate = (double)(to.samples - from.samples) / (to.wall - from.wall);
-    per_core = (double)(to.samples - from.samples) / (to.cpu - from.cpu);
+    stage_times_add(&stats.stages, &src.stages, -1);
+    rate = (double)(to.samples - src.samples) / (to.wall - src.wall);
+    per_core = (double)(to.samples - src.samples) / (to.cpu - src.cpu);
     say("loader: %.0f images/s, %.0f images/s per core (%lld images of '%s' to %dx%d, "
         "%d workers%s)\n",
         rate, per_core, (long long)d->n, d->name, o.transform.w, o.transform.h, o.workers,
         stats.cached_bytes ? ", cached" : "");
-    bench_print_stages(&stats.stages, to.samples - from.samples);
-    bench_add_json(json, &o, rate, per_core, &stats, to.samples - from.samples);
+    bench_print_stages(&stats.stages, to.samples - src.samples);
+    bench_add_json(json, &o, rate, per_core, &stats, to.samples - src.samples);
     loader_close(l);
     device_close(&device);
     dataset_close(d);

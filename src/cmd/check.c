@@ -266,13 +266,13 @@ static void check_training_data(struct check *c, struct config *cfg)
 
 /* Returns NULL if the split exists; otherwise a heap string that says what is missing.
  * Reports other problems of the split as remarks of *c, unless c is NULL. */
-static char *missing_split(const struct config *cfg, enum data_split which,
+static char *missing_split(const struct config *cfg, enum data_split index,
                            struct check *c)
 {
     struct problems p = {0};
     char *text = NULL;
 
-    data_check_split(cfg, which, &p);
+    data_check_split(cfg, index, &p);
     for (int i = 0; i < p.n && !text; i++)
         if (p.item[i].kind == PROBLEM_ERROR) {
             text = xstrdup(p.item[i].text);
@@ -284,9 +284,9 @@ static char *missing_split(const struct config *cfg, enum data_split which,
     return text;
 }
 
-static void read_split(struct check *c, const struct config *cfg, enum data_split which)
+static void read_split(struct check *c, const struct config *cfg, enum data_split index)
 {
-    struct split *s = &c->split[which];
+    struct split *s = &c->split[index];
     char *none;
     struct inspect_options o = {
         .limits = data_limits(cfg),
@@ -296,8 +296,8 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
         .arg = s,
     };
 
-    none = missing_split(cfg, which, c);
-    s->name = which == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
+    none = missing_split(cfg, index, c);
+    s->name = index == DATA_TRAIN ? cfg->data.train_split : cfg->data.val_split;
     if (none) { /* a single split can still be checked and evaluated */
         log_warning("the split '%s' is missing, so training would fail: %s", s->name,
                     none);
@@ -305,7 +305,7 @@ static void read_split(struct check *c, const struct config *cfg, enum data_spli
         free(none);
         return;
     }
-    s->d = data_open(cfg, which);
+    s->d = data_open(cfg, index);
     s->start = clock_now();
     s->found = inspect(s->d, &o);
     progress_wipe();

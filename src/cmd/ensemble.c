@@ -67,16 +67,17 @@ struct cmdline ensemble_others(const struct cmdline *line)
 }
 
 void ensemble_config(const char *path, const struct cmdline *line,
-                     const struct config *first, struct cmdline *own, struct config *cfg)
+                     const struct config *first, struct cmdline *member,
+                     struct config *cfg)
 {
     struct problems p = {0};
 
-    *own = *line;
-    own->mem = (struct arena){0};
-    own->saved = own->saved_name = NULL;
-    run_use_saved_config_of(path, own);
-    (void)config_load(cfg, own, &p);
-    run_reset_start_keys(cfg, own);
+    *member = *line;
+    member->mem = (struct arena){0};
+    member->saved = member->saved_name = NULL;
+    run_use_saved_config_of(path, member);
+    (void)config_load(cfg, member, &p);
+    run_reset_start_keys(cfg, member);
     pretrained_preset(cfg);
     model_preset(cfg);
     if (!p.nerror && job_decides(cfg))
@@ -95,15 +96,15 @@ void ensemble_config(const char *path, const struct cmdline *line,
 }
 
 static void check_classes(const struct ensemble_member *m, int classes,
-                          const json_t *list, const json_t *own)
+                          const json_t *list, const json_t *member)
 {
     if (m->cfg.model.num_classes != classes)
         die("--weights: '%s' has %lld classes, and the first has %d: members of an "
             "ensemble have the same classes",
             m->path, (long long)m->cfg.model.num_classes, classes);
-    for (size_t c = 0; list && own && c < (size_t)classes; c++) {
+    for (size_t c = 0; list && member && c < (size_t)classes; c++) {
         const char *x = json_string_value(json_array_get(list, c));
-        const char *y = json_string_value(json_array_get(own, c));
+        const char *y = json_string_value(json_array_get(member, c));
 
         if (x && y && strcmp(x, y) != 0)
             die("--weights: '%s': class %zu is '%s', and '%s' in the first: members of "
@@ -122,11 +123,11 @@ static void open_member(struct ensemble_member *m, const struct cmdline *line,
                         const struct images *images)
 {
     char *batch = xasprintf("%lld", (long long)first->session.plan.val_batch);
-    json_t *own;
+    json_t *member;
 
     ensemble_config(m->path, line, first->session.cfg, &m->line, &m->cfg);
-    own = run_classes(&m->cfg, &m->line, m->path);
-    check_classes(m, classes, list, own);
+    member = run_classes(&m->cfg, &m->line, m->path);
+    check_classes(m, classes, list, member);
     config_set(&m->cfg, "DATA.VAL_BATCH_SIZE", batch);
     m->infer.tta = first->tta;
     infer_open(&m->infer, &m->cfg, images);
@@ -136,7 +137,7 @@ static void open_member(struct ensemble_member *m, const struct cmdline *line,
             m->path);
     pretrained_load_all(&m->infer.session, m->path, "the configuration",
                         &(struct class_list){0});
-    json_decref(own);
+    json_decref(member);
     free(batch);
 }
 
@@ -175,12 +176,12 @@ void ensemble_mean(struct ensemble *e, const struct infer *first, const struct b
     probabilities_add(e->sum, logits, rows, classes, task);
     for (int k = 0; k < e->n; k++) {
         struct ensemble_member *m = &e->member[k];
-        const struct batch *own = infer_next(&m->infer);
+        const struct batch *next = infer_next(&m->infer);
 
-        if (!own || own->size != b->size)
+        if (!next || next->size != b->size)
             BUG("batches of an ensemble differ");
         for (int i = 0; i < b->size; i++)
-            if (infer_is_there(b, i) && !infer_is_there(own, i))
+            if (infer_is_there(b, i) && !infer_is_there(next, i))
                 die("'%s': the member '%s' of the ensemble cannot read it",
                     m->infer.files->name, m->path);
         infer_logits(&m->infer, e->logits);

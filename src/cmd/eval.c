@@ -145,7 +145,7 @@ static const struct cmd_flag eval_flags[] = {
 static int run_ensemble(struct config *cfg, const struct cmdline *line)
 {
     size_t max = (size_t)line->narg + 1;
-    struct cmdline *own = xcalloc(max, sizeof(*own));
+    struct cmdline *lines = xcalloc(max, sizeof(*lines));
     struct config *more = xcalloc(max, sizeof(*more));
     struct config **of = xcalloc(max, sizeof(*of));
     const char **path = xcalloc(max, sizeof(*path));
@@ -156,7 +156,7 @@ static int run_ensemble(struct config *cfg, const struct cmdline *line)
     for (; n <= line->narg; n++) {
         path[n] = line->arg[n - 1].text;
         of[n] = &more[n];
-        ensemble_config(path[n], line, cfg, &own[n], of[n]);
+        ensemble_config(path[n], line, cfg, &lines[n], of[n]);
     }
     for (int i = 0; i < n; i++) {
         config_set(of[i], "TRAIN.EMA.ENABLE", "False");
@@ -170,9 +170,9 @@ static int run_ensemble(struct config *cfg, const struct cmdline *line)
                                               .report = cmdline_value(line, "--report")});
     for (int i = 1; i < n; i++) {
         config_release(&more[i]);
-        arena_release(&own[i].mem);
+        arena_release(&lines[i].mem);
     }
-    free(own);
+    free(lines);
     free(more);
     free(of);
     free(path);

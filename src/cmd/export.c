@@ -102,7 +102,7 @@ static void add_all(struct exporter *e)
 
     e->item = xcalloc(e->file.n + 1, sizeof(*e->item));
     for (size_t i = 0; i < e->file.n; i++) {
-        const struct safetensors_tensor *t = &e->file.tensor[i], *from = tensor_for(e, t);
+        const struct safetensors_tensor *t = &e->file.tensor[i], *src = tensor_for(e, t);
         const char *name = plain_name(e, t->name);
 
         largest = t->size > largest ? t->size : largest;
@@ -110,9 +110,9 @@ static void add_all(struct exporter *e)
             continue;
         if (strmap_has(&e->out.names, name))
             die("--weights: '%s' holds two tensors named '%s'", e->file.path, name);
-        e->ema += from != t;
-        e->item[i] = (struct export_item){e, from};
-        safetensors_writer_add_source(&e->out, name, from->dtype, from->ndim, from->dims,
+        e->ema += src != t;
+        e->item[i] = (struct export_item){e, src};
+        safetensors_writer_add_source(&e->out, name, src->dtype, src->ndim, src->dims,
                                       read_tensor, &e->item[i]);
     }
     e->data = xmalloc(largest);

@@ -24,13 +24,13 @@ enum {
 };
 static const double max_seconds = 30;
 
-static void add_span(struct profile *p, enum profile_kind kind, double from, double end)
+static void add_span(struct profile *p, enum profile_kind kind, double begin, double end)
 {
     if (!p->traced)
         return;
     GROW(p->span, p->nspan, p->span_cap);
     p->span[p->nspan++] = (struct profile_span){
-        .kind = kind, .update = p->updates, .from = from, .to = end};
+        .kind = kind, .update = p->updates, .from = begin, .to = end};
 }
 
 /* Records a sample; runs in a loader thread. */
@@ -103,7 +103,7 @@ static struct device_waits waits_of(const struct session *s)
 /* Runs optimizer steps as training does, from the start of an epoch. */
 static void run_updates(struct profile *p)
 {
-    struct loader_stats from;
+    struct loader_stats src;
     struct device_waits waits;
     uint64_t epoch = 0;
     double last;
@@ -114,7 +114,7 @@ static void run_updates(struct profile *p)
     session_drain(&p->session);
     p->waited = p->ran = 0;
     p->nspan = 0;
-    from = loader_stats(p->feed.train_loader);
+    src = loader_stats(p->feed.train_loader);
     waits = waits_of(&p->session);
     profile_steps_watch(p, true);
     last = p->began = clock_now();
@@ -132,8 +132,8 @@ static void run_updates(struct profile *p)
     p->ended = clock_now();
     profile_steps_watch(p, false);
     p->loader = loader_stats(p->feed.train_loader);
-    p->loader.samples -= from.samples;
-    stage_times_add(&p->loader.stages, &from.stages, -1);
+    p->loader.samples -= src.samples;
+    stage_times_add(&p->loader.stages, &src.stages, -1);
     p->waits = waits_of(&p->session);
     p->waits.sync -= waits.sync;
     p->waits.await -= waits.await;

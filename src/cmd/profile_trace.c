@@ -15,11 +15,11 @@ enum { LANE_UPDATES = 1, LANE_SEPARATE, LANE_WORKERS };
 
 static const char *const phase_names[] = {"forward", "backward", "update"};
 
-static void put_step(struct trace *t, int lane, const struct region *r, double from,
+static void put_step(struct trace *t, int lane, const struct region *r, double begin,
                      double end)
 {
     struct json_writer *w =
-        trace_span(t, lane, phase_names[r->anchor->phase], r->anchor->layer, from, end);
+        trace_span(t, lane, phase_names[r->anchor->phase], r->anchor->layer, begin, end);
 
     json_put_string(w, "kernel", r->kernel->name);
     json_begin_array(w, "ops");
@@ -33,15 +33,15 @@ static void put_step(struct trace *t, int lane, const struct region *r, double f
 static int64_t put_update(struct trace *t, const struct profile *p, int64_t first)
 {
     int64_t update = p->span[first].update, end = first;
-    double from = p->span[first].from, stop = from;
+    double begin = p->span[first].from, stop = begin;
     char name[32];
 
     for (; end < p->nspan && p->span[end].update == update; end++) {
-        from = p->span[end].from < from ? p->span[end].from : from;
+        begin = p->span[end].from < begin ? p->span[end].from : begin;
         stop = p->span[end].to > stop ? p->span[end].to : stop;
     }
     (void)snprintf(name, sizeof(name), "step %lld", (long long)update);
-    (void)trace_span(t, LANE_UPDATES, "step", name, from, stop);
+    (void)trace_span(t, LANE_UPDATES, "step", name, begin, stop);
     trace_span_end(t);
     for (int64_t i = first; i < end; i++) {
         const struct profile_span *s = &p->span[i];

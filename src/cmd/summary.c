@@ -72,14 +72,14 @@ static void count_activations(struct summary *s)
 static void summary_init(struct summary *s, const struct config *cfg)
 {
     bool stages = cfg->model.features_only;
-    enum session_program which = stages ? SESSION_EVAL : SESSION_TRAIN;
+    enum session_program index = stages ? SESSION_EVAL : SESSION_TRAIN;
 
     *s = (struct summary){.cfg = cfg};
     session_init(&s->session, cfg,
                  &(struct session_options){
                      .train = !stages, .eval = stages, .keep_declines = true});
-    s->program = s->session.program[which];
-    s->graph = s->session.build[which].graph;
+    s->program = s->session.program[index];
+    s->graph = s->session.build[index].graph;
     s->batch = stages ? s->session.plan.val_batch : s->session.plan.batch;
     s->count =
         model_count(s->graph, s->session.plan.model, &s->session.plan.options, NULL);
@@ -476,10 +476,11 @@ const struct verb cmd_summary = {
     .examples = (const char *const[]){"trainc summary --model resnet50 --batch-size 64",
                                       "trainc summary --cfg my.yaml --device h200", NULL},
     .help = "print layers, parameters, MACs, memory, and kernels of a training step",
-    .about = "Compiles the training step without running it or allocating tensors. Needs "
-             "no data set: trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50. "
-             "Needs no GPU: --device h100 or h200 queries cuDNN for that GPU, and --device "
-             "FILE reads the output of trainc devices --json from another machine.",
+    .about =
+        "Compiles the training step without running it or allocating tensors. Needs "
+        "no data set: trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50. "
+        "Needs no GPU: --device h100 or h200 queries cuDNN for that GPU, and --device "
+        "FILE reads the output of trainc devices --json from another machine.",
     .flags = summary_flags,
     .check = summary_check,
     .run = summary_run,

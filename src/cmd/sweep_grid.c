@@ -63,15 +63,15 @@ static void values_of(struct values *v, const char *text)
 
     if (values_add_range(v, text))
         return;
-    for (const char *cursor = text, *from = text;; cursor++) {
+    for (const char *cursor = text, *src = text;; cursor++) {
         if (quote ? *cursor == quote : *cursor == '\'' || *cursor == '"')
             quote = quote ? 0 : *cursor;
         depth += !quote && (*cursor == '[' || *cursor == '(');
         depth -= !quote && (*cursor == ']' || *cursor == ')');
         if (*cursor && (*cursor != ',' || depth > 0 || quote))
             continue;
-        values_add(v, from, (size_t)(cursor - from));
-        from = cursor + 1;
+        values_add(v, src, (size_t)(cursor - src));
+        src = cursor + 1;
         if (!*cursor)
             return;
     }
@@ -89,12 +89,12 @@ static void values_release(struct values *v)
 static void add_name(struct strbuf *s, const char *word)
 {
     size_t key = strcspn(word, "=");
-    const char *from = word;
+    const char *src = word;
 
     for (size_t i = 0; i < key; i++)
         if (word[i] == '.')
-            from = word + i + 1;
-    for (const char *cursor = from; *cursor; cursor++) {
+            src = word + i + 1;
+    for (const char *cursor = src; *cursor; cursor++) {
         char c = cursor < word + key ? (char)tolower((unsigned char)*cursor) : *cursor;
 
         strbuf_addch(s, isalnum((unsigned char)c) || strchr("._=+-", c) ? c : '_');

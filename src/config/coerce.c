@@ -149,23 +149,23 @@ static size_t quoted(const char *s, const char *end)
  * false if it is not a single word. */
 static bool word(struct arena *a, const char **s, const char *end, struct value *out)
 {
-    const char *from = *s + strspn(*s, " \t"), *dst, *next;
-    bool quotes = from < end && (*from == '\'' || *from == '"');
-    size_t len = quotes ? quoted(from, end) : 0;
+    const char *src = *s + strspn(*s, " \t"), *dst, *next;
+    bool quotes = src < end && (*src == '\'' || *src == '"');
+    size_t len = quotes ? quoted(src, end) : 0;
     char *w;
 
-    next = from + len + strcspn(from + len, ",");
+    next = src + len + strcspn(src + len, ",");
     next = next < end ? next : end;
-    for (dst = next; dst > from && (dst[-1] == ' ' || dst[-1] == '\t');)
+    for (dst = next; dst > src && (dst[-1] == ' ' || dst[-1] == '\t');)
         dst--;
-    w = arena_copy(a, from, (size_t)(dst - from) + 1);
-    w[dst - from] = '\0';
+    w = arena_copy(a, src, (size_t)(dst - src) + 1);
+    w[dst - src] = '\0';
     *s = next + 1;
     *out = (struct value){.type = VALUE_STR, .text = w, .s = w};
     if (!quotes)
         return !strpbrk(w, "'\"()[]");
     *out = literal_parse(a, w);
-    return len == (size_t)(dst - from) && out->type == VALUE_STR;
+    return len == (size_t)(dst - src) && out->type == VALUE_STR;
 }
 
 /*

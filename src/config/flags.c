@@ -47,8 +47,8 @@ void flags_init(struct flags *f, const struct cmd_spec *spec)
     add_flag(f, (struct flag){FLAG_PRINT, "--print-config", NULL, NULL, NULL});
     add_flag(f, (struct flag){FLAG_HELP, "-h, --help", NULL, NULL, NULL});
     add_flag(f, (struct flag){FLAG_VERSION, "--version", NULL, NULL, NULL});
-    for (const struct cmd_flag *own = spec->flags; own && own->flag; own++)
-        add_flag(f, (struct flag){FLAG_COMMAND, own->flag, NULL, own, NULL});
+    for (const struct cmd_flag *option = spec->flags; option && option->flag; option++)
+        add_flag(f, (struct flag){FLAG_COMMAND, option->flag, NULL, option, NULL});
     for (const struct schema *row = spec->schema; row->key; row++) {
         if (row->flag)
             add_flag(f, (struct flag){FLAG_KEY, row->flag, row, NULL, NULL});

@@ -59,12 +59,12 @@ static void merge_flags(struct cfgnode *tree, const struct cmdline *line,
 static void merge_saved(struct cfgnode *tree, const struct cmdline *line,
                         struct problems *p)
 {
-    struct cfgnode *from =
+    struct cfgnode *src =
         yaml_read_text(line->saved, strlen(line->saved), line->saved_name, p);
 
-    if (from)
-        cfgnode_merge(tree, from, p);
-    cfgnode_free(from);
+    if (src)
+        cfgnode_merge(tree, src, p);
+    cfgnode_free(src);
 }
 
 bool config_load(struct config *cfg, const struct cmdline *line, struct problems *p)

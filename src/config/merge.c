@@ -95,13 +95,13 @@ static void unknown_below(struct merge *m, const char *section,
 }
 
 /* `section` is the name of `into`; NULL for the root. */
-static void merge_tree(struct merge *m, struct cfgnode *into, const struct cfgnode *from,
+static void merge_tree(struct merge *m, struct cfgnode *into, const struct cfgnode *src,
                        const char *section)
 {
     static const struct value map = {.type = VALUE_NODE};
 
-    for (int i = 0; i < from->n; i++) {
-        const struct cfgnode_entry *e = &from->entry[i];
+    for (int i = 0; i < src->n; i++) {
+        const struct cfgnode_entry *e = &src->entry[i];
         struct cfgnode_entry *old = cfgnode_entry(into, e->key);
 
         if (!old)
@@ -117,9 +117,9 @@ static void merge_tree(struct merge *m, struct cfgnode *into, const struct cfgno
     }
 }
 
-void cfgnode_merge(struct cfgnode *into, const struct cfgnode *from, struct problems *p)
+void cfgnode_merge(struct cfgnode *into, const struct cfgnode *src, struct problems *p)
 {
-    merge_tree(&(struct merge){into, p}, into, from, NULL);
+    merge_tree(&(struct merge){into, p}, into, src, NULL);
 }
 
 /* --- a list ------------------------------------------------------------------------- */

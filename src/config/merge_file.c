@@ -80,12 +80,12 @@ static void load_base(struct chain *c, const char *file, const struct value *bas
 
 /* Loads BASE, or _BASE_, which is renamed to BASE. Values of BASE in the bases do not
  * count. */
-static void load_bases(struct chain *c, const char *file, struct cfgnode *from)
+static void load_bases(struct chain *c, const char *file, struct cfgnode *src)
 {
     const struct cfgnode_entry *first = NULL;
 
-    for (int i = 0; i < from->n; i++) {
-        struct cfgnode_entry *e = &from->entry[i];
+    for (int i = 0; i < src->n; i++) {
+        struct cfgnode_entry *e = &src->entry[i];
 
         if (strcmp(e->key, "BASE") != 0 && strcmp(e->key, "_BASE_") != 0)
             continue;
@@ -98,7 +98,7 @@ static void load_bases(struct chain *c, const char *file, struct cfgnode *from)
         e->key = "BASE";
         if (e->value.type != VALUE_LIST) { /* a single name is a list with one item */
             struct value list =
-                value_list(from->mem, VALUE_LIST, e->value.type != VALUE_NONE);
+                value_list(src->mem, VALUE_LIST, e->value.type != VALUE_NONE);
 
             if (list.list.n)
                 list.list.item[0] = e->value;
@@ -112,7 +112,7 @@ static void load_bases(struct chain *c, const char *file, struct cfgnode *from)
 static void chain_load(struct chain *c, const char *path, const char *where)
 {
     char *real = realpath(path, NULL);
-    struct cfgnode *from;
+    struct cfgnode *src;
 
     if (real && is_cycle(c, path, real, where)) {
         free(real);
@@ -124,14 +124,14 @@ static void chain_load(struct chain *c, const char *path, const char *where)
         free(real);
         return;
     }
-    from = yaml_read_file(path, where, c->p);
-    if (from) {
+    src = yaml_read_file(path, where, c->p);
+    if (src) {
         c->open[c->depth].real = real ? real : xstrdup(path);
         c->open[c->depth++].path = path;
-        load_bases(c, path, from);
+        load_bases(c, path, src);
         free(c->open[--c->depth].real);
-        cfgnode_merge(c->into, from, c->p);
-        cfgnode_free(from);
+        cfgnode_merge(c->into, src, c->p);
+        cfgnode_free(src);
     } else {
         free(real);
     }

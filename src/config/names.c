@@ -19,12 +19,12 @@ static bool one_reads(const struct names *names, const char *const *also, const 
 static void check_unread(const struct names *names, int row, const struct config *cfg,
                          struct problems *p, const char *key, const char *const *also)
 {
-    struct named own = names->at(names->table, row), other;
+    struct named entry = names->at(names->table, row), other;
 
     for (int i = 0; (other = names->at(names->table, i)).name; i++)
         for (const char *const *k = other.reads; k && *k; k++)
-            if (!named_reads(&own, *k) && !one_reads(names, also, *k))
-                config_warn_unread(cfg, p, *k, "%s %s does not read it", key, own.name);
+            if (!named_reads(&entry, *k) && !one_reads(names, also, *k))
+                config_warn_unread(cfg, p, *k, "%s %s does not read it", key, entry.name);
 }
 
 bool names_check(const struct names *names, const struct config *cfg, struct problems *p,

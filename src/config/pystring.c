@@ -69,9 +69,9 @@ static bool escape_octal(const char **p, struct strbuf *out)
 /* Parses an escape; *p is after the backslash. */
 static bool escape(const char **p, struct strbuf *out)
 {
-    static const char from[] = "\\'\"abfnrtv", dst[] = "\\'\"\a\b\f\n\r\t\v";
+    static const char src[] = "\\'\"abfnrtv", dst[] = "\\'\"\a\b\f\n\r\t\v";
     char c = **p;
-    const char *f = c ? strchr(from, c) : NULL;
+    const char *f = c ? strchr(src, c) : NULL;
 
     if (c >= '0' && c <= '7')
         return escape_octal(p, out);
@@ -81,7 +81,7 @@ static bool escape(const char **p, struct strbuf *out)
     if (c == '\n')
         return true;
     if (f) {
-        strbuf_addch(out, dst[f - from]);
+        strbuf_addch(out, dst[f - src]);
         return true;
     }
     if (c == 'x' || c == 'u' || c == 'U')

@@ -157,25 +157,25 @@ static bool is_merge(const struct yaml_item *key)
 
 /* Adds the keys of a merge key that do not exist yet. */
 static bool fill_merged(struct yaml_reader *r, struct cfgnode *n,
-                        const struct yaml_item *from, int depth)
+                        const struct yaml_item *src, int depth)
 {
     bool ok = true;
 
-    if (!affordable(r, from, depth, false))
+    if (!affordable(r, src, depth, false))
         return false;
-    if (from->kind == ITEM_LIST) {
-        for (int i = 0; i < from->nsub && !is_exhausted(r); i++)
-            ok = fill_merged(r, n, from->sub[i], depth + 1) && ok;
+    if (src->kind == ITEM_LIST) {
+        for (int i = 0; i < src->nsub && !is_exhausted(r); i++)
+            ok = fill_merged(r, n, src->sub[i], depth + 1) && ok;
         return ok && !is_exhausted(r);
     }
-    if (from->kind == ITEM_SCALAR) {
-        yaml_fail(r, from, "<< needs a mapping or a list of mappings");
+    if (src->kind == ITEM_SCALAR) {
+        yaml_fail(r, src, "<< needs a mapping or a list of mappings");
         return false;
     }
 
     struct cfgnode *extra = cfgnode_new();
 
-    ok = yaml_fill(r, extra, from, depth);
+    ok = yaml_fill(r, extra, src, depth);
     for (int i = 0; i < extra->n && ok; i++)
         if (!cfgnode_entry(n, extra->entry[i].key))
             cfgnode_add_copy(n, &extra->entry[i]);

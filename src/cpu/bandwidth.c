@@ -37,17 +37,17 @@ static void read_part(void *arg, int64_t lo, int64_t hi)
 {
     typedef uint64_t line __attribute__((vector_size(64)));
 
-    const char *from = arg;
+    const char *src = arg;
     line sum = {0}, more = {0};
     volatile uint64_t sink;
 
     for (int64_t i = lo; i + 128 <= hi; i += 128) {
         line a, b;
 
-        __builtin_prefetch(from + i + PREFETCH);
-        __builtin_prefetch(from + i + PREFETCH + 64);
-        memcpy(&a, from + i, sizeof(a));
-        memcpy(&b, from + i + 64, sizeof(b));
+        __builtin_prefetch(src + i + PREFETCH);
+        __builtin_prefetch(src + i + PREFETCH + 64);
+        memcpy(&a, src + i, sizeof(a));
+        memcpy(&b, src + i + 64, sizeof(b));
         sum ^= a;
         more ^= b;
     }
@@ -56,9 +56,9 @@ static void read_part(void *arg, int64_t lo, int64_t hi)
     (void)sink;
 }
 
-void cpu_read(const struct device *dev, const void *from, size_t size)
+void cpu_read(const struct device *dev, const void *src, size_t size)
 {
-    cpu_for(dev, (int64_t)size, 4096, read_part, (void *)(uintptr_t)from);
+    cpu_for(dev, (int64_t)size, 4096, read_part, (void *)(uintptr_t)src);
 }
 
 /* Writes from a page that stays in the L1 cache. */
@@ -84,24 +84,24 @@ void cpu_fill(const struct device *dev, void *dst, size_t size, bool streamed)
 
 double cpu_copy_bandwidth(struct device *dev)
 {
-    void *from = backend_cpu.alloc(dev, COPY_BYTES),
+    void *src = backend_cpu.alloc(dev, COPY_BYTES),
          *dst = backend_cpu.alloc(dev, COPY_BYTES);
     double seconds[2][COPY_RUNS], cached, streamed;
 
     /* untouched memory would map to a single page of zeros, which stays in the cache */
-    cpu_fill(dev, from, COPY_BYTES, false);
+    cpu_fill(dev, src, COPY_BYTES, false);
     cpu_fill(dev, dst, COPY_BYTES, false);
     for (int kind = 0; kind < 2; kind++) { /* each leaves the same data in the cache */
         for (int i = 0; i < COPY_RUNS; i++) {
             double began = clock_now();
 
-            cpu_copy(dev, dst, from, COPY_BYTES, kind);
+            cpu_copy(dev, dst, src, COPY_BYTES, kind);
             seconds[kind][i] = clock_now() - began;
         }
     }
     cached = median(seconds[0], COPY_RUNS);
     streamed = median(seconds[1], COPY_RUNS);
-    backend_cpu.free(dev, from);
+    backend_cpu.free(dev, src);
     backend_cpu.free(dev, dst);
     return 2.0 * COPY_BYTES / (cached < streamed ? cached : streamed);
 }

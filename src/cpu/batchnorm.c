@@ -186,7 +186,7 @@ static void statistics(const struct job *j, int k, int thread)
     const struct norm *m = &j->st->norm[k];
     const struct batchnorm_tables *b = &j->tables[k];
     const struct loops *loops = j->dev->loops;
-    int64_t width = m->rows.width, lo, hi, own = thread * width;
+    int64_t width = m->rows.width, lo, hi, begin = thread * width;
     enum dtype t = j->s->in_tensor[m->x]->dtype;
 
     batchnorm_tables_zero(b, &m->rows, thread);
@@ -197,11 +197,11 @@ static void statistics(const struct job *j, int k, int thread)
         int64_t jump = i > lo ? -n - m->rows.chunk : 0;
 
         end = i;
-        loops->bn_stats(t, cpu_at(j->s->in[m->x], t, i), n, width, b->guess + own,
-                        b->sum + own, b->sum2 + own,
+        loops->bn_stats(t, cpu_at(j->s->in[m->x], t, i), n, width, b->guess + begin,
+                        b->sum + begin, b->sum2 + begin,
                         cpu_uncached(j->dev, j->s->in_tensor[m->x]), jump);
-        loops->bn_merge(width, b->sum + own, b->total + own);
-        loops->bn_merge(width, b->sum2 + own, b->total2 + own);
+        loops->bn_merge(width, b->sum + begin, b->total + begin);
+        loops->bn_merge(width, b->sum2 + begin, b->total2 + begin);
     }
 }
 

@@ -182,13 +182,13 @@ static void forward_tables(const struct job *j, int64_t lo, int64_t hi)
 static void sum_up(const struct job *j, int thread)
 {
     const struct rows *r = &j->st->rows;
-    int64_t lo, hi, own = thread * r->width;
+    int64_t lo, hi, begin = thread * r->width;
     struct bn_grad whole = j->sums;
 
     batchnorm_tables_zero(&j->b, r, thread);
     rows_part(r, j->dev, thread, &lo, &hi);
-    whole.sum = j->b.sum + own;
-    whole.dot = j->b.sum2 + own;
+    whole.sum = j->b.sum + begin;
+    whole.dot = j->b.sum2 + begin;
     for (struct piece p = samples_last(&j->st->samples, r, lo, hi), next; p.n > 0;
          p = next) {
         struct bn_grad a = part(&whole, p);
@@ -201,8 +201,8 @@ static void sum_up(const struct job *j, int thread)
             whole.sum[c] *= factor[c];
             whole.dot[c] *= factor[c];
         }
-        j->dev->loops->bn_merge(r->width, whole.sum, j->b.total + own);
-        j->dev->loops->bn_merge(r->width, whole.dot, j->b.total2 + own);
+        j->dev->loops->bn_merge(r->width, whole.sum, j->b.total + begin);
+        j->dev->loops->bn_merge(r->width, whole.dot, j->b.total2 + begin);
     }
 }
 

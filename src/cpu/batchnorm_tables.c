@@ -97,12 +97,12 @@ struct piece samples_last(const struct samples *s, const struct rows *r, int64_t
                           int64_t hi)
 {
     struct piece p = {.sample = (hi - 1) / s->len};
-    int64_t from = p.sample * s->len;
+    int64_t begin = p.sample * s->len;
 
     if (hi <= lo)
         return p;
-    from = from > lo ? from : lo;
-    p.at = rows_last_chunk(r, from, hi);
+    begin = begin > lo ? begin : lo;
+    p.at = rows_last_chunk(r, begin, hi);
     p.n = hi - p.at;
     return p;
 }

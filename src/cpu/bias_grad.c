@@ -107,7 +107,7 @@ static void bias_grad_thread(void *arg, int thread)
 {
     const struct job *j = arg;
     const struct rows *r = j->rows;
-    int64_t lo, hi, first, end, own = thread * r->width;
+    int64_t lo, hi, first, end, begin = thread * r->width;
 
     cpu_part(r->channels, 1, thread, j->dev->threads, &first, &end);
     for (int64_t c = first; c < end && j->dot; c++)
@@ -116,10 +116,10 @@ static void bias_grad_thread(void *arg, int thread)
     cpu_barrier();
     rows_part(r, j->dev, thread, &lo, &hi);
     for (int64_t i = lo; i < hi; i += r->chunk) {
-        sum_chunk(j, i, hi - i < r->chunk ? hi - i : r->chunk, j->b.sum + own,
-                  j->b.sum2 + own);
-        j->dev->loops->bn_merge(r->width, j->b.sum + own, j->b.total + own);
-        j->dev->loops->bn_merge(r->width, j->b.sum2 + own, j->b.total2 + own);
+        sum_chunk(j, i, hi - i < r->chunk ? hi - i : r->chunk, j->b.sum + begin,
+                  j->b.sum2 + begin);
+        j->dev->loops->bn_merge(r->width, j->b.sum + begin, j->b.total + begin);
+        j->dev->loops->bn_merge(r->width, j->b.sum2 + begin, j->b.total2 + begin);
     }
     cpu_barrier();
     for (int64_t c = first; c < end; c++)

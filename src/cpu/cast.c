@@ -31,9 +31,9 @@ static const char *cast_claim(struct region *r, struct graph *g, struct node *n,
 static void cast_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
-    enum dtype from = j->s->in_tensor[0]->dtype, to = j->s->out_tensor[0]->dtype;
+    enum dtype begin = j->s->in_tensor[0]->dtype, to = j->s->out_tensor[0]->dtype;
 
-    j->dev->loops->cast(from, to, cpu_at(j->s->in[0], from, lo),
+    j->dev->loops->cast(begin, to, cpu_at(j->s->in[0], begin, lo),
                         cpu_out(j->s->out[0], to, lo), hi - lo, j->streamed);
 }
 

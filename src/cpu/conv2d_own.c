@@ -123,21 +123,21 @@ static void pack(void *dst, const float *w, const void *state)
 
 /* Packed weights do not depend on the images, so training and accumulation share them. */
 static void derive(struct region *r, const struct device *dev,
-                   const struct own_state *own, struct tensor *w,
+                   const struct own_state *conv, struct tensor *w,
                    const struct weights_fold *fold, bool backward)
 {
-    const struct conv_shape *s = &own->shape;
-    struct pack_state st = {own->loops, dev, *s, backward};
+    const struct conv_shape *s = &conv->shape;
+    struct pack_state st = {conv->loops, dev, *s, backward};
     struct {
         const struct conv_loops *loops;
         int number[12];
-    } key = {own->loops,
+    } key = {conv->loops,
              {(int)s->type, s->c, s->k, s->kernel_h, s->kernel_w, s->stride_h,
               s->stride_w, s->pad_h, s->pad_w, s->dilation_h, s->dilation_w, backward}};
 
     (void)weights_pack(r, w, fold,
                        &(const struct weights_packing){
-                           .size = own->loops->packed(s),
+                           .size = conv->loops->packed(s),
                            .pack = pack,
                            .state = &st,
                            .state_size = sizeof(st),
@@ -308,12 +308,12 @@ static void data_grad_run(struct step *s, struct device *dev)
 
 /* Returns the first unclaimed node of this op that reads dy as its input `which`. */
 static struct node *free_reader(const struct graph *g, const struct tensor *dy,
-                                const struct op *op, int which)
+                                const struct op *op, int index)
 {
     struct node *n;
 
     for (int i = 0; (n = tensor_reader(g, dy, i)) != NULL; i++)
-        if (n->op == op && node_free(n) && n->in[which] == dy)
+        if (n->op == op && node_free(n) && n->in[index] == dy)
             return n;
     return NULL;
 }

@@ -55,11 +55,11 @@ static const char *cross_entropy_claim(struct region *r, struct graph *g, struct
 
 static bool valid(const struct job *j, int64_t i)
 {
-    int32_t own = j->label[i], partner = j->label[j->st->samples - 1 - i];
+    int32_t target = j->label[i], partner = j->label[j->st->samples - 1 - i];
 
-    if (own >= j->st->classes || own < -1)
-        BUG("label %d of %lld classes", own, (long long)j->st->classes);
-    return own >= 0 && (!j->lam || partner >= 0);
+    if (target >= j->st->classes || target < -1)
+        BUG("label %d of %lld classes", target, (long long)j->st->classes);
+    return target >= 0 && (!j->lam || partner >= 0);
 }
 
 static double log_sum_exp(const float *z, int64_t n)
@@ -113,15 +113,15 @@ static void loss_part(void *arg, int64_t lo, int64_t hi)
     for (int64_t i = lo; i < hi; i++) {
         const float *z = row_of(j, i, room);
         double lse = log_sum_exp(z, classes), sum = 0;
-        int32_t own = j->label[i], partner = j->label[j->st->samples - 1 - i];
+        int32_t target = j->label[i], partner = j->label[j->st->samples - 1 - i];
 
         j->partial[i] = 0;
         if (!valid(j, i))
             continue;
         for (int64_t k = 0; k < classes && off > 0; k++)
             sum += weight_of(j, k) * (lse - (double)z[k]);
-        j->partial[i] = off * sum + lam_of(j, i) * smoothed_on(j) * weight_of(j, own) *
-                                        (lse - (double)z[own]);
+        j->partial[i] = off * sum + lam_of(j, i) * smoothed_on(j) * weight_of(j, target) *
+                                        (lse - (double)z[target]);
         if (j->lam)
             j->partial[i] += (1 - lam_of(j, i)) * smoothed_on(j) * weight_of(j, partner) *
                              (lse - (double)z[partner]);
@@ -156,12 +156,12 @@ static void grad_part(void *arg, int64_t lo, int64_t hi)
         float *dz = j->dz + i * classes;
         bool counts = valid(j, i);
         double lse = log_sum_exp(z, classes), all = counts ? target_sum(j, i) : 0;
-        int32_t own = j->label[i], partner = j->label[j->st->samples - 1 - i];
+        int32_t label = j->label[i], partner = j->label[j->st->samples - 1 - i];
 
         for (int64_t k = 0; k < classes; k++) {
             double target = off;
 
-            if (k == own)
+            if (k == label)
                 target += lam_of(j, i) * smoothed_on(j);
             if (j->lam && k == partner)
                 target += (1 - lam_of(j, i)) * smoothed_on(j);

@@ -175,12 +175,12 @@ static void confusion_thread(void *arg, int thread)
 {
     const struct job *j = arg;
     int64_t size = j->p.classes * j->p.classes, lo, hi;
-    int64_t *own = j->matrix + thread * size;
+    int64_t *counts = j->matrix + thread * size;
 
     part_of(j, thread, &lo, &hi);
     sum_weights(j, thread);
-    memset(own, 0, (size_t)size * sizeof(*own));
-    j->dev->loops->pixel_count(&j->p, own, lo, hi);
+    memset(counts, 0, (size_t)size * sizeof(*counts));
+    j->dev->loops->pixel_count(&j->p, counts, lo, hi);
 }
 
 static void add_confusion(const struct job *j)

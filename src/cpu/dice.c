@@ -47,20 +47,20 @@ static void loss_thread(void *arg, int thread)
     row_part(r, thread, &lo, &hi);
     for (int64_t i = lo; i < hi; i++) {
         const float *z = r->z + i * r->classes;
-        int own = row_label_checked(&r->labels, i, r->classes);
+        int label = row_label_checked(&r->labels, i, r->classes);
         float lse;
 
-        if (own < 0)
+        if (label < 0)
             continue;
         lse = row_lse(z, r->classes, 1);
         for (int64_t k = 0; k < r->classes; k++) {
             double p = (double)expf(z[k] - lse);
 
             c[k].mass += j->a->squared ? p * p : p;
-            if (k == own)
+            if (k == label)
                 c[k].overlap += p;
         }
-        c[own].labels++;
+        c[label].labels++;
     }
 }
 
@@ -99,17 +99,17 @@ static void grad_thread(void *arg, int thread)
     for (int64_t i = lo; i < hi; i++) {
         const float *z = r->z + i * classes;
         float *dz = r->dz + i * classes, p[CLASSES_MAX], all = 0, lse;
-        int own = row_label_checked(&r->labels, i, classes);
+        int label = row_label_checked(&r->labels, i, classes);
 
-        for (int64_t k = 0; k < classes && own < 0; k++)
+        for (int64_t k = 0; k < classes && label < 0; k++)
             dz[k] = 0;
-        if (own < 0)
+        if (label < 0)
             continue;
         lse = row_lse(z, classes, 1);
         for (int64_t k = 0; k < classes; k++) {
             p[k] = expf(z[k] - lse);
             dz[k] = j->sums[classes + k] * (j->a->squared ? p[k] : 1) +
-                    (k == own ? j->sums[k] : 0);
+                    (k == label ? j->sums[k] : 0);
             all += p[k] * dz[k];
         }
         for (int64_t k = 0; k < classes; k++)

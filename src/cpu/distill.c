@@ -4,7 +4,7 @@
 #include "cpu/kernels.h"
 #include "cpu/row_loss.h"
 
-struct own {
+struct distillation {
     const float *teacher;
     bool hard;
     float inverse; /* 1 / T */
@@ -41,18 +41,18 @@ static bool counts(const struct row_job *r, int64_t i)
 /* sum q (log q - log p) of one row, or -log p of the teacher's class. */
 static bool row_loss(const struct row_mean *m, int64_t i, double *loss)
 {
-    const struct own *o = m->own;
+    const struct distillation *o = m->args;
     int64_t n = m->row.classes;
     const float *z = m->row.z + i * n, *teacher = o->teacher + i * n;
-    float lse, own;
+    float lse, teacher_lse;
 
     if (!counts(&m->row, i))
         return false;
     lse = row_lse(z, n, o->inverse);
     *loss = o->hard ? (double)(lse - z[largest(teacher, n)]) : 0;
-    own = o->hard ? 0 : row_lse(teacher, n, o->inverse);
+    teacher_lse = o->hard ? 0 : row_lse(teacher, n, o->inverse);
     for (int64_t k = 0; k < n && !o->hard; k++) {
-        float log_q = teacher[k] * o->inverse - own;
+        float log_q = teacher[k] * o->inverse - teacher_lse;
 
         *loss += (double)(expf(log_q) * (log_q - z[k] * o->inverse + lse));
     }
@@ -61,21 +61,21 @@ static bool row_loss(const struct row_mean *m, int64_t i, double *loss)
 
 static bool grad_row(const struct row_mean *m, int64_t i, float *dz)
 {
-    const struct own *o = m->own;
+    const struct distillation *o = m->args;
     int64_t n = m->row.classes;
     const float *z = m->row.z + i * n, *teacher = o->teacher + i * n;
-    float scale = m->scale * o->inverse, lse, own;
+    float scale = m->scale * o->inverse, lse, teacher_lse;
 
     if (!counts(&m->row, i))
         return false;
     lse = row_lse(z, n, o->inverse);
-    own = o->hard ? 0 : row_lse(teacher, n, o->inverse);
+    teacher_lse = o->hard ? 0 : row_lse(teacher, n, o->inverse);
     for (int64_t k = 0; k < n; k++)
         dz[k] = expf(z[k] * o->inverse - lse) * scale;
     if (o->hard)
         dz[largest(teacher, n)] -= scale;
     for (int64_t k = 0; k < n && !o->hard; k++)
-        dz[k] -= expf(teacher[k] * o->inverse - own) * scale;
+        dz[k] -= expf(teacher[k] * o->inverse - teacher_lse) * scale;
     return true;
 }
 
@@ -83,12 +83,12 @@ static void distill_run(struct step *s, struct device *dev)
 {
     const struct distill_attrs *a = s->node->attrs;
     bool gradient = s->node->op == &op_distill_grad;
-    struct own own = {
+    struct distillation args = {
         .teacher = s->in[gradient ? ROW_LOSS_GRAD_OTHER : ROW_LOSS_OTHER],
         .hard = a->hard,
         .inverse = a->hard ? 1 : 1 / a->temperature};
     struct row_mean m = {.row = row_job_of(s, dev, a->ignore, gradient),
-                         .own = &own,
+                         .args = &args,
                          .loss = row_loss,
                          .grad = grad_row};
 

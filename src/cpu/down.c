@@ -27,10 +27,10 @@
 
 struct tensor *down_joined(const struct tensor *dy)
 {
-    int64_t from;
-    struct tensor *whole = channel_slice_of(dy, &from);
+    int64_t start;
+    struct tensor *whole = channel_slice_of(dy, &start);
 
-    return whole && from == 0 && down_padded(dy->dim[IMAGE_C], whole->dim[IMAGE_C])
+    return whole && start == 0 && down_padded(dy->dim[IMAGE_C], whole->dim[IMAGE_C])
                ? whole
                : NULL;
 }
@@ -81,18 +81,18 @@ static int64_t images_at_once(const struct tensor *y, const struct device *dev)
 static struct onednn_prim *prim_new(struct down_state *st, const struct match *f,
                                     const struct tensor *y, const struct device *dev)
 {
-    const struct tensor *x = f->conv->in[CONV2D_X], *own = f->conv->out[0];
-    struct onednn_conv c = conv2d_geometry(f->conv, x, own, ONEDNN_FORWARD);
+    const struct tensor *x = f->conv->in[CONV2D_X], *used = f->conv->out[0];
+    struct onednn_conv c = conv2d_geometry(f->conv, x, used, ONEDNN_FORWARD);
 
     c.bias = f->conv->nin > CONV2D_BIAS;
     st->padded = c.groups == 1 &&
                  (!c.bias || f->conv->in[CONV2D_BIAS]->memory == MEMORY_WEIGHTS) &&
-                 down_padded(own->dim[IMAGE_C], y->dim[IMAGE_C]);
+                 down_padded(used->dim[IMAGE_C], y->dim[IMAGE_C]);
     if (st->padded)
         c.out = y->dim[IMAGE_C];
-    c.batch = st->images = st->padded ? c.batch : images_at_once(own, dev);
+    c.batch = st->images = st->padded ? c.batch : images_at_once(used, dev);
     st->x = tensor_size(x) / (size_t)x->dim[IMAGE_N] * (size_t)c.batch;
-    st->y = tensor_size(own) / (size_t)x->dim[IMAGE_N] * (size_t)c.batch;
+    st->y = tensor_size(used) / (size_t)x->dim[IMAGE_N] * (size_t)c.batch;
     return onednn_conv_new(dev->onednn, &c);
 }
 
@@ -100,12 +100,12 @@ struct pad_state {
     size_t own, all; /* bytes */
 };
 
-static void bias_pad(void *dst, void *const *from, void *state)
+static void bias_pad(void *dst, void *const *src, void *state)
 {
     const struct pad_state *st = state;
 
     memset(dst, 0, st->all);
-    memcpy(dst, from[0], st->own);
+    memcpy(dst, src[0], st->own);
 }
 
 /* The bias padded with zeros. */
@@ -218,8 +218,8 @@ static void down_run(struct step *s, struct device *dev)
     const struct down_state *st = s->state;
     const struct tensor *y = s->out_tensor[0];
     size_t row = (size_t)y->dim[IMAGE_C] * dtype_size(y->dtype);
-    size_t own = row - (size_t)st->pool.c * dtype_size(y->dtype);
-    struct job j = {st, dev, s->workspace, s->out[0], s->in[1], own, row};
+    size_t used = row - (size_t)st->pool.c * dtype_size(y->dtype);
+    struct job j = {st, dev, s->workspace, s->out[0], s->in[1], used, row};
 
     conv_run(s, dev, &j, y->dim[IMAGE_N]);
     j.to = s->out[0];

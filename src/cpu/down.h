@@ -13,9 +13,9 @@
 enum { DOWN_BLOCK = 16 }; /* channels */
 
 /* True if computing the first `own` of `all` channels takes as long as computing all. */
-static inline bool down_padded(int64_t own, int64_t all)
+static inline bool down_padded(int64_t used, int64_t all)
 {
-    return (own + DOWN_BLOCK - 1) / DOWN_BLOCK * DOWN_BLOCK >= all;
+    return (used + DOWN_BLOCK - 1) / DOWN_BLOCK * DOWN_BLOCK >= all;
 }
 
 /* Returns the joined tensor if dy is its first channels and computing all is as fast, or

@@ -61,7 +61,7 @@ static const char *expr_claim(struct region *r, struct graph *g, struct node *n,
 static void gather(const struct job *j, int input, int64_t i, int64_t n, float *dst)
 {
     const struct expr_loops *loops = &j->plan->loops;
-    const void *from = j->s->in[input];
+    const void *src = j->s->in[input];
     enum dtype t = j->s->in_tensor[input]->dtype;
     int64_t inner = loops->len[loops->n - 1];
     int64_t stride = loops->stride[input][loops->n - 1];
@@ -75,7 +75,7 @@ static void gather(const struct job *j, int input, int64_t i, int64_t n, float *
         }
         run = run < n ? run : n;
         for (int64_t k = 0; k < run; k++)
-            dst[k] = scalar_get(from, t, pos + k * stride);
+            dst[k] = scalar_get(src, t, pos + k * stride);
         dst += run, i += run, n -= run;
     }
 }

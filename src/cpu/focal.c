@@ -5,7 +5,7 @@
 #include "cpu/row_loss.h"
 #include "ops/focal_formula.h"
 
-struct own {
+struct focal {
     const struct focal_attrs *a;
     const float *lam; /* may be NULL */
 };
@@ -27,7 +27,7 @@ static const char *focal_claim(struct region *r, struct graph *g, struct node *n
 static bool targets_of(const struct row_mean *m, int64_t i, struct focal_targets *t)
 {
     const struct row_job *r = &m->row;
-    const struct own *o = m->own;
+    const struct focal *o = m->args;
     int64_t other = o->lam ? r->rows - 1 - i : i;
     float e = o->a->smoothing;
 
@@ -43,7 +43,7 @@ static bool row_loss(const struct row_mean *m, int64_t i, double *loss)
 {
     const struct row_job *r = &m->row;
     const float *z = r->z + i * r->classes;
-    float gamma = ((const struct own *)m->own)->a->gamma, lse;
+    float gamma = ((const struct focal *)m->args)->a->gamma, lse;
     struct focal_targets t;
 
     if (!targets_of(m, i, &t))
@@ -63,7 +63,7 @@ static bool grad_row(const struct row_mean *m, int64_t i, float *dz)
 {
     int64_t classes = m->row.classes;
     const float *z = m->row.z + i * classes;
-    float gamma = ((const struct own *)m->own)->a->gamma, all = 0, lse;
+    float gamma = ((const struct focal *)m->args)->a->gamma, all = 0, lse;
     struct focal_targets t;
 
     if (!targets_of(m, i, &t))
@@ -85,9 +85,9 @@ static void focal_run(struct step *s, struct device *dev)
     const struct focal_attrs *a = s->node->attrs;
     bool gradient = s->node->op == &op_focal_grad;
     int lam = gradient ? ROW_LOSS_GRAD_OTHER : ROW_LOSS_OTHER;
-    struct own own = {a, s->nin > lam ? s->in[lam] : NULL};
+    struct focal args = {a, s->nin > lam ? s->in[lam] : NULL};
     struct row_mean m = {.row = row_job_of(s, dev, a->ignore, gradient),
-                         .own = &own,
+                         .args = &args,
                          .loss = row_loss,
                          .grad = grad_row,
                          .factor = 1};

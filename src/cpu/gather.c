@@ -43,12 +43,12 @@ static void gather_rows(void *arg, int64_t lo, int64_t hi)
     char *y = j->s->out[0];
 
     for (int64_t i = lo; i < hi; i++) {
-        int64_t from = j->a->index[i % j->a->n], block = i / j->a->n * j->a->all;
+        int64_t begin = j->a->index[i % j->a->n], block = i / j->a->n * j->a->all;
 
-        if (from < 0)
+        if (begin < 0)
             memset(y + (size_t)i * j->row, 0, j->row);
         else
-            memcpy(y + (size_t)i * j->row, x + (size_t)(block + from) * j->row, j->row);
+            memcpy(y + (size_t)i * j->row, x + (size_t)(block + begin) * j->row, j->row);
     }
 }
 

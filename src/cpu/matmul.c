@@ -50,14 +50,14 @@ CLONES static void load(enum dtype t, const void *x, int64_t pos, int64_t step, 
                                 : bf16_to_float(((const uint16_t *)x)[pos + i * step]);
 }
 
-CLONES static void store(enum dtype t, const float *from, float alpha, int64_t n, void *y,
+CLONES static void store(enum dtype t, const float *src, float alpha, int64_t n, void *y,
                          int64_t pos, int64_t step)
 {
     for (int64_t i = 0; i < n; i++) {
         if (t == DTYPE_F32)
-            ((float *)y)[pos + i * step] = alpha * from[i];
+            ((float *)y)[pos + i * step] = alpha * src[i];
         else
-            ((uint16_t *)y)[pos + i * step] = bf16_from_float(alpha * from[i]);
+            ((uint16_t *)y)[pos + i * step] = bf16_from_float(alpha * src[i]);
     }
 }
 

@@ -69,16 +69,16 @@ struct window {
 
 /* Finds the largest values of n channels and their pixels: the first of equal ones, the
  * last NaN. */
-static inline void find_largest(enum dtype t, const void *x, int64_t from,
+static inline void find_largest(enum dtype t, const void *x, int64_t start,
                                 const struct window *w, int n, float *best, int32_t *won)
 {
     for (int c = 0; c < n; c++) {
-        best[c] = value(t, x, from + (w->top * w->row + w->left) * w->channels + c);
+        best[c] = value(t, x, start + (w->top * w->row + w->left) * w->channels + c);
         won[c] = (int32_t)(w->top * w->row + w->left);
     }
     for (int64_t h = w->top; h < w->bottom; h++)
         for (int64_t v = w->left; v < w->right; v++) {
-            int64_t pixel = h * w->row + v, i = from + pixel * w->channels;
+            int64_t pixel = h * w->row + v, i = start + pixel * w->channels;
 
             for (int c = 0; c < n; c++) {
                 float a = value(t, x, i + c);

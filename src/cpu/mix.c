@@ -85,12 +85,12 @@ static void mix_samples(const struct job *j, int64_t i, const struct mix_draw d[
         return;
     }
     for (int k = 0; k < (i == other ? 1 : 2); k++) {
-        int64_t own = k ? other : i;
+        int64_t sample = k ? other : i;
 
         if (d[k].cutmix) {
-            cutmix_sample(j, own, &d[k]);
+            cutmix_sample(j, sample, &d[k]);
         } else if (unmixed(&d[k])) {
-            copy_part(j, own, 0, len);
+            copy_part(j, sample, 0, len);
         } else {
             const void *both[2] = {x[k], x[1 - k]};
             void *dst[2] = {y[k], NULL};
@@ -115,13 +115,13 @@ static void mix_part(void *arg, int64_t lo, int64_t hi)
         struct mix_draw d[2];
 
         for (int k = 0; k < 2; k++) {
-            int64_t own = k ? j->n - 1 - i : i;
+            int64_t sample = k ? j->n - 1 - i : i;
 
             d[k] = mix_draw(&rule, control->seed, (uint64_t)control->micro,
-                            mix_drawer(a->mode, a->share, own, j->n), (int)j->h,
+                            mix_drawer(a->mode, a->share, sample, j->n), (int)j->h,
                             (int)j->w);
             if (lam)
-                lam[own] = d[k].lam;
+                lam[sample] = d[k].lam;
         }
         if (j->s->out[MIX_Y])
             mix_samples(j, i, d);

@@ -48,20 +48,20 @@ CLONES static void add_part(enum dtype t, const void *x, int64_t first, float ga
                                    : bf16_to_float(((const uint16_t *)x)[first + i]));
 }
 
-CLONES static void store_part(enum dtype t, const float *from, int64_t n, void *y,
+CLONES static void store_part(enum dtype t, const float *src, int64_t n, void *y,
                               int64_t pos)
 {
     for (int64_t i = 0; i < n; i++) {
         if (t == DTYPE_F32)
-            ((float *)y)[pos + i] = from[i];
+            ((float *)y)[pos + i] = src[i];
         else
-            ((uint16_t *)y)[pos + i] = bf16_from_float(from[i]);
+            ((uint16_t *)y)[pos + i] = bf16_from_float(src[i]);
     }
 }
 
 /* Writes row i of the result: the sum of `n` rows of x, which `from` lists by slot or -1,
  * times their gates. */
-static void sum_rows(const struct job *j, const int32_t *from, const float *gate,
+static void sum_rows(const struct job *j, const int32_t *src, const float *gate,
                      int64_t n, int64_t i)
 {
     const void *x = j->s->in[MOE_ROWS_X];
@@ -71,8 +71,8 @@ static void sum_rows(const struct job *j, const int32_t *from, const float *gate
         float sum[PART] = {0};
 
         for (int64_t k = 0; k < n; k++)
-            if (from[k] >= 0)
-                add_part(j->dtype, x, from[k] * j->channels + c, gate ? gate[k] : 1, len,
+            if (src[k] >= 0)
+                add_part(j->dtype, x, src[k] * j->channels + c, gate ? gate[k] : 1, len,
                          sum);
         store_part(j->dtype, sum, len, j->s->out[0], i * j->channels + c);
     }
@@ -84,9 +84,9 @@ static void dispatch_part(void *arg, int64_t lo, int64_t hi)
     const struct job *j = arg;
 
     for (int64_t i = lo; i < hi; i++) {
-        int32_t pos = j->token[i], from = pos < 0 ? -1 : (int32_t)(pos / j->top);
+        int32_t pos = j->token[i], begin = pos < 0 ? -1 : (int32_t)(pos / j->top);
 
-        sum_rows(j, &from, pos < 0 || !j->gate ? NULL : j->gate + pos, 1, i);
+        sum_rows(j, &begin, pos < 0 || !j->gate ? NULL : j->gate + pos, 1, i);
     }
 }
 

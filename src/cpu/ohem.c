@@ -41,9 +41,9 @@ static void loss_thread(void *arg, int thread)
     row_part(r, thread, &lo, &hi);
     for (int64_t i = lo; i < hi; i++) {
         const float *z = r->z + i * r->classes;
-        int own = row_label_checked(&r->labels, i, r->classes);
+        int label = row_label_checked(&r->labels, i, r->classes);
 
-        loss[i] = own < 0 ? -1 : ohem_row(row_lse(z, r->classes, 1), z[own]);
+        loss[i] = label < 0 ? -1 : ohem_row(row_lse(z, r->classes, 1), z[label]);
     }
 }
 

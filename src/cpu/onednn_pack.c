@@ -13,14 +13,14 @@ struct onednn_pack *onednn_pack_new(struct onednn *o, const struct onednn_prim *
                                     enum onednn_packing d)
 {
     struct onednn_pack *pack = xcalloc(1, sizeof(*pack));
-    const struct md *from = d == ONEDNN_PACK ? &p->plain : &p->packed;
+    const struct md *src = d == ONEDNN_PACK ? &p->plain : &p->packed;
     const struct md *dst = d == ONEDNN_PACK ? &p->packed : &p->plain;
     dnnl_primitive_desc_t pd;
 
     pack->o = o;
     ONEDNN_CHECK(dnnl_memory_create(&pack->plain, MD(&p->plain), o->engine, NULL));
     ONEDNN_CHECK(dnnl_memory_create(&pack->packed, MD(&p->packed), o->engine, NULL));
-    ONEDNN_CHECK(dnnl_reorder_primitive_desc_create(&pd, MD(from), o->engine, MD(dst),
+    ONEDNN_CHECK(dnnl_reorder_primitive_desc_create(&pd, MD(src), o->engine, MD(dst),
                                                     o->engine, NULL));
     ONEDNN_CHECK(dnnl_primitive_create(&pack->prim, pd));
     ONEDNN_CHECK(dnnl_primitive_desc_destroy(pd));

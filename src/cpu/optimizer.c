@@ -111,11 +111,11 @@ static void update_range(void *arg, int64_t lo, int64_t hi)
 
     for (int i = 0; i < u->nsegment; i++) {
         const struct update_segment *seg = &u->segment[i];
-        int64_t from = seg->offset > lo ? seg->offset : lo;
+        int64_t begin = seg->offset > lo ? seg->offset : lo;
         int64_t end = seg->offset + seg->len < hi ? seg->offset + seg->len : hi;
 
-        if (from < end) {
-            struct update_part p = part_of(j, i, from, end - from);
+        if (begin < end) {
+            struct update_part p = part_of(j, i, begin, end - begin);
 
             st->loop->run(&p);
         }

@@ -27,8 +27,8 @@ static void pad_end_part(void *arg, int64_t lo, int64_t hi)
     const struct step *s = arg;
     const struct tensor *x = s->in_tensor[0], *y = s->out_tensor[0];
     size_t pixel = (size_t)y->dim[IMAGE_C] * dtype_size(y->dtype);
-    size_t from = (size_t)x->dim[IMAGE_W] * pixel, end = (size_t)y->dim[IMAGE_W] * pixel;
-    size_t both = from < end ? from : end;
+    size_t begin = (size_t)x->dim[IMAGE_W] * pixel, end = (size_t)y->dim[IMAGE_W] * pixel;
+    size_t both = begin < end ? begin : end;
 
     for (int64_t i = lo; i < hi; i++) {
         int64_t image = i / y->dim[IMAGE_H], h = i % y->dim[IMAGE_H];
@@ -37,7 +37,7 @@ static void pad_end_part(void *arg, int64_t lo, int64_t hi)
 
         if (n)
             memcpy(row,
-                   (const char *)s->in[0] + (size_t)(image * x->dim[IMAGE_H] + h) * from,
+                   (const char *)s->in[0] + (size_t)(image * x->dim[IMAGE_H] + h) * begin,
                    n);
         memset(row + n, 0, end - n);
     }

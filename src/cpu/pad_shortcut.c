@@ -33,11 +33,11 @@ static void pad_shortcut_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct step *s = arg;
     const struct pad_shortcut_attrs *a = s->node->attrs;
-    const struct tensor *dst = s->out_tensor[0], *from = s->in_tensor[0];
+    const struct tensor *dst = s->out_tensor[0], *src = s->in_tensor[0];
     bool grad = s->node->op == &op_pad_shortcut_grad;
     size_t each = dtype_size(dst->dtype), before = (size_t)a->before * each;
     size_t pixel_to = (size_t)dst->dim[IMAGE_C] * each, old = (size_t)a->in_c * each;
-    size_t pixel_from = (size_t)from->dim[IMAGE_C] * each;
+    size_t pixel_from = (size_t)src->dim[IMAGE_C] * each;
     int64_t stride = a->stride, width = dst->dim[IMAGE_W];
 
     for (int64_t row = lo; row < hi; row++) {
@@ -47,11 +47,11 @@ static void pad_shortcut_part(void *arg, int64_t lo, int64_t hi)
 
         memset(y, 0, (size_t)width * pixel_to);
         if (!grad) {
-            x = pixel(s->in[0], from, n, h * stride, 0);
+            x = pixel(s->in[0], src, n, h * stride, 0);
             for (int64_t w = 0; w < width; w++, y += pixel_to)
                 memcpy(y + before, x + (size_t)(w * stride) * pixel_from, old);
         } else if (h % stride == 0) {
-            x = pixel(s->in[0], from, n, h / stride, 0);
+            x = pixel(s->in[0], src, n, h / stride, 0);
             for (int64_t w = 0; w < width; w += stride, x += pixel_from)
                 memcpy(y + (size_t)w * pixel_to, x + before, old);
         }

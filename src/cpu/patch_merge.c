@@ -55,8 +55,8 @@ static void patch_merge_part(void *arg, int64_t lo, int64_t hi)
 
     for (int64_t i = lo; i < hi; i++) {
         int64_t row = i % high * 2,
-                from = (i / high * t->dim[H] + row) * t->dim[W] * each;
-        char *x = (char *)(grad ? j->s->out[0] : j->s->in[0]) + from;
+                begin = (i / high * t->dim[H] + row) * t->dim[W] * each;
+        char *x = (char *)(grad ? j->s->out[0] : j->s->in[0]) + begin;
         char *y = (char *)(grad ? j->s->in[0] : j->s->out[0]) + i * wide;
 
         if (!grad && (row + 1 == t->dim[H] || t->dim[W] % 2))

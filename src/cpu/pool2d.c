@@ -71,13 +71,13 @@ static void avgpool_geometry(struct pool *p, const struct node *n)
 static void pool_read(struct region *r, const struct node *n, struct pool_state *st)
 {
     for (int i = 0; i < n->nin; i++) {
-        int64_t from;
-        struct tensor *t = n->in[i], *whole = channel_slice_of(t, &from);
+        int64_t start;
+        struct tensor *t = n->in[i], *whole = channel_slice_of(t, &start);
 
         if (whole && n->op == &op_maxpool2d_grad && i == MAXPOOL2D_GRAD_DY) {
             region_duplicate(r, t->producer);
             st->pool.pitch = whole->dim[IMAGE_C];
-            st->skip = (size_t)from * dtype_size(t->dtype);
+            st->skip = (size_t)start * dtype_size(t->dtype);
             t = whole;
         }
         (void)region_read(r, t);

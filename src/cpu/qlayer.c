@@ -46,10 +46,10 @@ struct pack_state {
     int64_t len;
 };
 
-static void pack_run(void *dst, void *const *from, void *state)
+static void pack_run(void *dst, void *const *src, void *state)
 {
     const struct pack_state *st = state;
-    float *w = from[0];
+    float *w = src[0];
 
     if (st->copy) {
         for (int64_t i = 0; i < st->len; i++)
@@ -95,10 +95,10 @@ struct channel_state {
     float factor;
 };
 
-static void channel_run(void *dst, void *const *from, void *state)
+static void channel_run(void *dst, void *const *src, void *state)
 {
     const struct channel_state *st = state;
-    const float *scale = from[0], *input = from[1], *bias = from[2];
+    const float *scale = src[0], *input = src[1], *bias = src[2];
     float *out = dst;
 
     for (int64_t c = 0; c < st->channels; c++) {
@@ -227,9 +227,8 @@ results(float *v, const int32_t *sum, const float *factor, const float *shift,
 }
 
 CLONES static void result_block(float *restrict v, const int32_t *restrict sum,
-                                    const float *restrict factor,
-                                    const float *restrict shift,
-                                    const float *restrict other, bool relu, int64_t len)
+                                const float *restrict factor, const float *restrict shift,
+                                const float *restrict other, bool relu, int64_t len)
 {
     if (other && relu)
         results(v, sum, factor, shift, other, true, len);
@@ -277,9 +276,11 @@ static void qlayer_run(struct step *s, struct device *dev)
         struct finish f = {
             .st = st,
             .channel = s->derived[1],
-            .other = st->chain.add >= 0 ? (const float *)s->in[st->chain.add] + done : NULL,
+            .other =
+                st->chain.add >= 0 ? (const float *)s->in[st->chain.add] + done : NULL,
             .sum = s->workspace,
-            .floats = st->chain.floats >= 0 ? (float *)s->out[st->chain.floats] + done : NULL,
+            .floats =
+                st->chain.floats >= 0 ? (float *)s->out[st->chain.floats] + done : NULL,
             .bytes = st->chain.bytes >= 0 ? (char *)s->out[st->chain.bytes] + done : NULL,
             .scale = st->chain.scale >= 0 ? *(const float *)s->in[st->chain.scale] : 1,
         };

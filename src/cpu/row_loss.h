@@ -61,7 +61,7 @@ static inline float row_lse(const float *z, int64_t n, float scale)
 /* A loss that is the mean over the valid rows, and its gradient. */
 struct row_mean {
     struct row_job row;
-    const void *own; /* further data for the functions */
+    const void *args; /* further data for the functions */
     /* Computes the loss of row i; returns false if the row is ignored. */
     bool (*loss)(const struct row_mean *m, int64_t i, double *loss);
     /* Computes its gradient times `scale`; returns false if the row is ignored (gradient 0). */

@@ -38,14 +38,14 @@ CLONES static void load_row(enum dtype t, const void *x, int64_t pos, int64_t n,
                                 : bf16_to_float(((const uint16_t *)x)[pos + i]);
 }
 
-CLONES static void store_row(enum dtype t, const float *from, int64_t n, void *y,
+CLONES static void store_row(enum dtype t, const float *src, int64_t n, void *y,
                              int64_t pos)
 {
     for (int64_t i = 0; i < n; i++) {
         if (t == DTYPE_F32)
-            ((float *)y)[pos + i] = from[i];
+            ((float *)y)[pos + i] = src[i];
         else
-            ((uint16_t *)y)[pos + i] = bf16_from_float(from[i]);
+            ((uint16_t *)y)[pos + i] = bf16_from_float(src[i]);
     }
 }
 

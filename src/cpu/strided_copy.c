@@ -94,12 +94,12 @@ static void sum_part(void *arg, int64_t lo, int64_t hi)
 
     for (int64_t i = lo; i < hi; i++) {
         int64_t dst = j->offset + strided_copy_place(j->len, j->in_x, j->n, i),
-                from = strided_copy_place(j->len, j->in_y, j->n, i);
+                begin = strided_copy_place(j->len, j->in_y, j->n, i);
         float sum = 0;
 
         for (int64_t r = 0; r < j->repeats; r++) {
             int64_t pos =
-                from + strided_copy_place(j->repeat_len, j->repeat, j->nrepeat, r);
+                begin + strided_copy_place(j->repeat_len, j->repeat, j->nrepeat, r);
 
             sum += f32 ? ((const float *)dy)[pos]
                        : bf16_to_float(((const uint16_t *)dy)[pos]);

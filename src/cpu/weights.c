@@ -67,15 +67,15 @@ static struct source source_new(struct derive *d, struct tensor *master,
     return s;
 }
 
-static float *source_get(const struct source *s, void *const *from)
+static float *source_get(const struct source *s, void *const *src)
 {
-    float *w = from[FROM_W];
+    float *w = src[FROM_W];
 
     if (!s->copy)
         return w;
     for (int64_t o = 0; o < s->out; o++) {
-        const float *weight = s->fold ? from[FROM_SCALE] : NULL,
-                    *var = s->fold ? from[FROM_SCALE_VAR] : NULL;
+        const float *weight = s->fold ? src[FROM_SCALE] : NULL,
+                    *var = s->fold ? src[FROM_SCALE_VAR] : NULL;
         float scale =
             weight ? batchnorm_scale(weight[o], batchnorm_rstd(var[o], s->eps)) : 1;
 
@@ -93,11 +93,11 @@ struct own_state {
     void *state;
 };
 
-static void own_pack(void *dst, void *const *from, void *state)
+static void own_pack(void *dst, void *const *src, void *state)
 {
     const struct own_state *st = state;
 
-    st->pack(dst, source_get(&st->source, from), st->state);
+    st->pack(dst, source_get(&st->source, src), st->state);
 }
 
 static void own_release(void *state)
@@ -148,15 +148,15 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
     st->dev->loops->pack(&st->own, lo, hi);
 }
 
-static void pack(void *dst, void *const *from, void *state)
+static void pack(void *dst, void *const *src, void *state)
 {
     struct pack_state *st = state;
 
     if (st->library) {
-        onednn_pack_run(st->library, dst, source_get(&st->source, from));
+        onednn_pack_run(st->library, dst, source_get(&st->source, src));
         return;
     }
-    st->own.from = from[FROM_W];
+    st->own.from = src[FROM_W];
     st->own.to = dst;
     cpu_for(st->dev, st->own.out_padded, 16, pack_part, st);
 }
@@ -203,12 +203,12 @@ struct bias_state {
 
 enum { FROM_WEIGHT, FROM_BIAS, FROM_MEAN, FROM_VAR, FROM_LAYER_BIAS };
 
-static void fold_bias(void *dst, void *const *from, void *state)
+static void fold_bias(void *dst, void *const *src, void *state)
 {
     const struct bias_state *st = state;
-    const float *weight = from[FROM_WEIGHT], *bias = from[FROM_BIAS],
-                *mean = from[FROM_MEAN], *var = from[FROM_VAR];
-    const float *layer = st->layer_bias ? from[FROM_LAYER_BIAS] : NULL;
+    const float *weight = src[FROM_WEIGHT], *bias = src[FROM_BIAS],
+                *mean = src[FROM_MEAN], *var = src[FROM_VAR];
+    const float *layer = st->layer_bias ? src[FROM_LAYER_BIAS] : NULL;
     float *out = dst;
 
     for (int64_t o = 0; o < st->out; o++) {

@@ -182,10 +182,10 @@ static void spread_bias(struct place *place, int head)
         place->p.column[r] = place->j->table[r * st->size.heads + head];
     for (int i = 0; i < st->size.tokens; i++, dst += keys) {
         for (int y = 0, j = 0; y < g->window_h; y++) {
-            const float *from = place->p.column + window_grid_offset(g, i, j);
+            const float *src = place->p.column + window_grid_offset(g, i, j);
 
             for (int x = 0; x < g->window_w; x++, j++)
-                dst[j] = from[-x];
+                dst[j] = src[-x];
         }
         for (int j = st->size.tokens; j < keys; j++)
             dst[j] = 0;
@@ -334,14 +334,14 @@ static void gather_bias(const struct place *place, float *dst)
     const struct attention_state *st = place->j->st;
     const struct window_grid *g = &st->size.grid;
     int keys = attention_keys(place->j->dev->loops->lanes, st->size.tokens);
-    const float *from = place->p.dbias;
+    const float *src = place->p.dbias;
 
-    for (int i = 0; i < st->size.tokens; i++, from += keys)
+    for (int i = 0; i < st->size.tokens; i++, src += keys)
         for (int y = 0, j = 0; y < g->window_h; y++) {
             float *row = dst + window_grid_offset(g, i, j);
 
             for (int x = 0; x < g->window_w; x++, j++)
-                row[-x] += from[j];
+                row[-x] += src[j];
         }
 }
 

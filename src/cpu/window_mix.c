@@ -183,10 +183,10 @@ static void mix_thread(void *arg, int thread)
     (void)piece_of(st, j->dev->loops->lanes, j->base + thread * st->piece, &p);
     if (j->wide) {
         const struct tensor *w = j->s->in_tensor[modes[st->mode].weight];
-        const void *from = j->s->in[modes[st->mode].weight];
+        const void *src = j->s->in[modes[st->mode].weight];
 
         cpu_part(tensor_len(w), 16, thread, j->dev->threads, &lo, &hi);
-        j->dev->loops->cast(w->dtype, DTYPE_F32, cpu_at(from, w->dtype, lo), j->wide + lo,
+        j->dev->loops->cast(w->dtype, DTYPE_F32, cpu_at(src, w->dtype, lo), j->wide + lo,
                             hi - lo, false);
         cpu_barrier();
     }

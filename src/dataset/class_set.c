@@ -146,13 +146,13 @@ void class_set_add_values(const uint8_t map[256], struct strbuf *out)
     const char *before = "";
 
     for (int v = 0; v < 256; v++) {
-        int from = v;
+        int start = v;
 
         if (map[v] == LABEL_NONE)
             continue;
         while (v < 255 && map[v + 1] != LABEL_NONE)
             v++;
-        strbuf_addf(out, v > from ? "%s%d to %d" : "%s%d", before, from, v);
+        strbuf_addf(out, v > start ? "%s%d to %d" : "%s%d", before, start, v);
         before = " and ";
     }
 }

@@ -210,11 +210,11 @@ static void add_no_table(struct strbuf *why, const struct dataset_source *s)
 
 bool csv_find(struct csv *c, const struct dataset_source *s, struct strbuf *why)
 {
-    bool own;
+    bool found;
 
     *c = (struct csv){.path = find_split_table(s)};
-    own = c->path != NULL;
-    if (!own)
+    found = c->path != NULL;
+    if (!found)
         c->path = find_common_table(s);
     if (!c->path) {
         add_no_table(why, s);
@@ -226,9 +226,9 @@ bool csv_find(struct csv *c, const struct dataset_source *s, struct strbuf *why)
         text_table_release(&c->t);
         return false;
     }
-    if (own)
+    if (found)
         c->split = s->columns.split && *s->columns.split ? c->split : -1;
-    if (!own && c->split < 0 && s->number > 0 && !s->carved) {
+    if (!found && c->split < 0 && s->number > 0 && !s->carved) {
         strbuf_addf(why,
                     "'%s' has no split column, and there is no %s.csv: name the column "
                     "with DATA.SPLIT_COLUMN, or use DATA.VAL_FRACTION 0.1 to validate on "

@@ -196,7 +196,7 @@ void histogram_count(struct histogram *h, const struct dataset *d,
                      const struct histogram_options *o)
 {
     struct histogram_options with = *o;
-    double from = clock_now();
+    double start = clock_now();
     uint64_t key = 0;
     struct keep_paths paths = {0};
     char **reason;
@@ -219,7 +219,7 @@ void histogram_count(struct histogram *h, const struct dataset *d,
     bad = histogram_report(d, &with, reason);
     free(reason);
     log_info("counted the classes of %lld label maps in %.1f s", (long long)(d->n - bad),
-             clock_now() - from);
+             clock_now() - start);
     if (bad == 0)
         histogram_save(h, &paths, key);
     keep_paths_release(&paths);

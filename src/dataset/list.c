@@ -124,14 +124,14 @@ enum { LIST_PAIRS, LIST_IMAGES, LIST_LABELS, LISTS };
 
 static const char *const list_ending[LISTS] = {".txt", "Images.txt", "Labels.txt"};
 
-static char *list_name(const struct dataset_source *s, int which)
+static char *list_name(const struct dataset_source *s, int index)
 {
-    return xasprintf("%s%s", s->split, list_ending[which]);
+    return xasprintf("%s%s", s->split, list_ending[index]);
 }
 
-static bool list_has(const struct dataset_source *s, int which)
+static bool list_has(const struct dataset_source *s, int index)
 {
-    char *name = list_name(s, which), *path = path_join(s->path, name);
+    char *name = list_name(s, index), *path = path_join(s->path, name);
     bool has = file_exists(path) && !file_is_dir(path);
 
     free(name);

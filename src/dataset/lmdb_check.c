@@ -114,11 +114,11 @@ static int check_page(struct tree *t, uint64_t number, int depth)
         keys < (p.flags == IS_BRANCH ? 2 : 1))
         return damaged(t, number, "it is neither a branch nor a leaf");
     for (int i = 0; i < keys; i++) {
-        const uint8_t *from = t->data + number * t->page_size + sizeof(p) + 2 * i;
+        const uint8_t *src = t->data + number * t->page_size + sizeof(p) + 2 * i;
         uint64_t child = 0;
         uint16_t offset;
 
-        memcpy(&offset, from, sizeof(offset));
+        memcpy(&offset, src, sizeof(offset));
         if (check_node(t, number, &p, offset, &child) < 0)
             return -1;
         if (p.flags == IS_BRANCH && check_page(t, child, depth + 1) < 0)

@@ -155,7 +155,7 @@ void loader_start_epoch(struct loader *l, uint64_t epoch, int64_t first_batch)
 /* Waits for the next batch or, without workers, loads it. Requires the lock. */
 static void loader_wait(struct loader *l, struct slot *s)
 {
-    double from = clock_now();
+    double start = clock_now();
     struct ticket t;
 
     if (s->state == SLOT_HELD)
@@ -169,7 +169,7 @@ static void loader_wait(struct loader *l, struct slot *s)
         else
             BUG("no work for batch %lld", (long long)l->next);
     }
-    l->stats.wait_seconds += clock_now() - from;
+    l->stats.wait_seconds += clock_now() - start;
 }
 
 const struct batch *loader_next(struct loader *l)

@@ -45,13 +45,13 @@ static uint64_t loader_augmented(uint64_t epoch, const struct sampler *order,
 
 /* Returns the position in the epoch of this process's sample number `own`, at index `pos`
  * of its batch. */
-static int64_t loader_position(const struct loader *l, int64_t own, int pos)
+static int64_t loader_position(const struct loader *l, int64_t number, int pos)
 {
     bool other = l->o.half && pos >= l->o.half;
 
     if (l->o.part)
-        return own;
-    return own * l->o.world + (other ? l->o.world - 1 - l->o.rank : l->o.rank);
+        return number;
+    return number * l->o.world + (other ? l->o.world - 1 - l->o.rank : l->o.rank);
 }
 
 /* Sets the targets at index `pos` to those of a sample; marks them as unknown for -1. */
@@ -72,8 +72,8 @@ char *loader_fill(struct loader *l, struct loader_worker *w, struct batch *b, in
     struct sampler order = loader_order(l, b->epoch);
     int64_t positions = sampler_len(&order);
     int tries = l->o.replace ? REPLACEMENTS : 0;
-    int64_t own = b->number * l->o.batch + pos;
-    int64_t position = loader_position(l, own, pos);
+    int64_t number = b->number * l->o.batch + pos;
+    int64_t position = loader_position(l, number, pos);
     size_t size = loader_sample_size(l), label_map_size = loader_label_map_size(l);
     uint8_t *pixel = b->pixel + (size_t)pos * size;
     uint8_t *label_map =

@@ -126,20 +126,20 @@ static int loader_segment(struct loader_worker *w, const struct loader_source *s
     struct label_reader *label = &w->label;
     const uint8_t *cached;
     struct image img;
-    double from = stage_begin(m->times);
+    double start = stage_begin(m->times);
     int rc;
 
     if (s->cache && cache_get(s->cache, key->sample, &img, &cached)) {
         transform_label(m, t, key, cached, img.w, img.h, label_map);
-        stage_end(m->times, STAGE_RESIZE, &from);
+        stage_end(m->times, STAGE_RESIZE, &start);
         transform_image(m, t, key, &img, pixel);
         return 0;
     }
     rc = dataset_label_map(s->data, key->sample, &s->limits, &w->bytes, label, why);
-    stage_end(m->times, STAGE_DECODE, &from);
+    stage_end(m->times, STAGE_DECODE, &start);
     if (rc == 0)
         rc = dataset_read(s->data, key->sample, s->limits.max_bytes, &w->bytes, why);
-    stage_end(m->times, STAGE_READ, &from);
+    stage_end(m->times, STAGE_READ, &start);
     if (rc == 0 && s->cache)
         rc = loader_segment_fit(w, s, why);
     else if (rc == 0)
@@ -148,16 +148,16 @@ static int loader_segment(struct loader_worker *w, const struct loader_source *s
         rc = loader_check_size(s, key->sample, m->w, m->h, label, why);
     if (rc < 0)
         return rc;
-    from = stage_begin(m->times);
+    start = stage_begin(m->times);
     if (s->cache) {
         cache_put(s->cache, key->sample, &w->fitted, w->small.pixel);
         transform_label(m, t, key, w->small.pixel, w->small.w, w->small.h, label_map);
-        stage_end(m->times, STAGE_RESIZE, &from);
+        stage_end(m->times, STAGE_RESIZE, &start);
         transform_image(m, t, key, &w->fitted, pixel);
         return 0;
     }
     transform_label(m, t, key, label->pixel, label->w, label->h, label_map);
-    stage_end(m->times, STAGE_RESIZE, &from);
+    stage_end(m->times, STAGE_RESIZE, &start);
     return 0;
 }
 
@@ -206,7 +206,7 @@ static int sample_once(struct loader_worker *w, const struct loader_source *s,
     const uint8_t *label;
     struct image img;
     struct mosaic mosaic;
-    double from = stage_begin(m->times);
+    double start = stage_begin(m->times);
     int rc;
 
     if (label_map && mosaic_draw(&mosaic, &key, s->mosaic, s->transform, s->data->n))
@@ -221,12 +221,12 @@ static int sample_once(struct loader_worker *w, const struct loader_source *s,
         return 0;
     }
     rc = dataset_read(s->data, sample, s->limits.max_bytes, &w->bytes, why);
-    stage_end(m->times, STAGE_READ, &from);
+    stage_end(m->times, STAGE_READ, &start);
     if (rc < 0)
         return rc;
     if (s->cache && !transform_is_fixed(s->transform)) {
         rc = loader_cache_fill(w, s, sample, &img, why);
-        stage_end(m->times, STAGE_DECODE, &from);
+        stage_end(m->times, STAGE_DECODE, &start);
         if (rc == 0)
             transform_image(m, s->transform, &key, &img, pixel);
         return rc;

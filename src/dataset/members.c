@@ -157,15 +157,15 @@ static int read_label(struct members *m, struct sample *dst, const struct member
 
 static int members_emit(struct members *m, int i, struct strbuf *why)
 {
-    const struct member_image *from = &m->image[i];
-    struct sample *dst = samples_add(m->samples, from->name);
+    const struct member_image *src = &m->image[i];
+    struct sample *dst = samples_add(m->samples, src->name);
 
-    dst->image = from->part;
-    dst->label_map = from->label_map;
+    dst->image = src->part;
+    dst->label_map = src->label_map;
     if (i == 0 && m->damaged)
         dst->label = SAMPLE_DAMAGED;
-    else if (from->label && !m->samples->label_maps)
-        return read_label(m, dst, from->label, why);
+    else if (src->label && !m->samples->label_maps)
+        return read_label(m, dst, src->label, why);
     return 0;
 }
 

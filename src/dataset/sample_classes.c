@@ -105,13 +105,13 @@ static size_t split_folder(const struct samples *s, const char *split)
  * false if it is in no folder. */
 static bool set_folder(struct samples *s, struct sample *sample, size_t skip)
 {
-    const char *name = skip_root(sample->name) + skip, *from = skip_root(name);
-    const char *slash = strchr(from, '/');
+    const char *name = skip_root(sample->name) + skip, *src = skip_root(name);
+    const char *slash = strchr(src, '/');
     char *folder;
 
     if (!slash)
         return false;
-    folder = xstrndup(from, (size_t)(slash - from));
+    folder = xstrndup(src, (size_t)(slash - src));
     if (!utf8_valid(folder))
         die("'%s': the class folder of '%s' is not valid UTF-8, so it could not be "
             "stored in checkpoints",

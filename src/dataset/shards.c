@@ -36,17 +36,17 @@ static bool expand_range(const char *head, int nhead, const char *in, size_t nin
                          const char *tail, struct names_list *out)
 {
     const char *end = in;
-    uint64_t from, stop;
+    uint64_t begin, stop;
     int width;
 
-    if (!checked_number(&end, INT32_MAX, &from) || strncmp(end, "..", 2) != 0)
+    if (!checked_number(&end, INT32_MAX, &begin) || strncmp(end, "..", 2) != 0)
         return false;
     width = (int)(end - in);
     end += 2;
-    if (!checked_number(&end, INT32_MAX, &stop) || end != in + nin || stop < from ||
-        stop - from >= SHARDS_MAX)
+    if (!checked_number(&end, INT32_MAX, &stop) || end != in + nin || stop < begin ||
+        stop - begin >= SHARDS_MAX)
         return false;
-    for (uint64_t i = from; i <= stop; i++)
+    for (uint64_t i = begin; i <= stop; i++)
         add(out,
             xasprintf("%.*s%0*llu%s", nhead, head, width, (unsigned long long)i, tail));
     return true;

@@ -46,11 +46,11 @@ struct tar {
  * outside the archive. */
 static char *tar_path(const char *dir, size_t ndir, const char *path)
 {
-    char *from = xasprintf("%.*s/%s", (int)ndir, dir, path);
+    char *src = xasprintf("%.*s/%s", (int)ndir, dir, path);
     struct strbuf to = STRBUF_INIT;
     bool inside = true;
 
-    for (const char *cursor = from; inside && *cursor; cursor += strcspn(cursor, "/")) {
+    for (const char *cursor = src; inside && *cursor; cursor += strcspn(cursor, "/")) {
         size_t n = strcspn(cursor += strspn(cursor, "/"), "/");
 
         if (n == 2 && strncmp(cursor, "..", n) == 0) {
@@ -65,7 +65,7 @@ static char *tar_path(const char *dir, size_t ndir, const char *path)
             strbuf_add(&to, cursor, n);
         }
     }
-    free(from);
+    free(src);
     if (inside && to.len)
         return strbuf_detach(&to);
     strbuf_release(&to);

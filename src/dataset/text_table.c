@@ -65,27 +65,27 @@ struct cursor {
  */
 static char *next_field(struct cursor *c, bool *last)
 {
-    char *field = c->at, *dst = field, *from = field;
-    bool quoted = *from == '"', open = quoted;
+    char *field = c->at, *dst = field, *src = field;
+    bool quoted = *src == '"', open = quoted;
 
-    from += quoted;
-    while (*from && (open || (*from != c->separator && *from != '\n'))) {
-        if (quoted && *from == '"' && open && from[1] == '"') {
-            from++;
-        } else if (quoted && *from == '"') {
+    src += quoted;
+    while (*src && (open || (*src != c->separator && *src != '\n'))) {
+        if (quoted && *src == '"' && open && src[1] == '"') {
+            src++;
+        } else if (quoted && *src == '"') {
             open = !open;
-            from++;
+            src++;
             continue;
         }
-        c->line += *from == '\n';
-        *dst++ = *from++;
+        c->line += *src == '\n';
+        *dst++ = *src++;
     }
     if (open)
         return NULL;
-    *last = *from != c->separator || !*from;
-    c->line += *from == '\n';
-    c->at = from + (*from != '\0');
-    if (*last && dst > field && from[-1] == '\r')
+    *last = *src != c->separator || !*src;
+    c->line += *src == '\n';
+    c->at = src + (*src != '\0');
+    if (*last && dst > field && src[-1] == '\r')
         dst--;
     *dst = '\0';
     return field;

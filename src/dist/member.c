@@ -25,10 +25,11 @@ void member_set(const struct member *m, bool thread)
  * changes. */
 void member_gather(const struct collective *c, float *x, const int64_t *begin)
 {
-    int64_t n = begin[c->world], from = begin[c->rank], end = begin[c->rank + 1];
+    int64_t n = begin[c->world], first = begin[c->rank], end = begin[c->rank + 1];
     int64_t *all = xcalloc((size_t)(n + 1) / 2 + 1, sizeof(*all));
 
-    memcpy((float *)(void *)all + from, x + from, (size_t)(end - from) * sizeof(float));
+    memcpy((float *)(void *)all + first, x + first,
+           (size_t)(end - first) * sizeof(float));
     member_now()->reduce(all, (n + 1) / 2, MEMBER_INT64, false);
     memcpy(x, all, (size_t)n * sizeof(float));
     free(all);

@@ -51,16 +51,16 @@ static struct {
 } net = {.fd = -1};
 
 /* Binds (`own`) or connects a socket to that address. Returns -1 on failure. */
-static int socket_at(const struct addrinfo *a, bool own)
+static int socket_at(const struct addrinfo *a, bool bind_it)
 {
     int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int rc, no = 0;
 
     if (fd < 0)
         return -1;
-    if (own && a->ai_family == AF_INET6) /* the same socket serves IPv4 */
+    if (bind_it && a->ai_family == AF_INET6) /* the same socket serves IPv4 */
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-    if (own)
+    if (bind_it)
         rc = bind(fd, a->ai_addr, a->ai_addrlen);
     else
         rc = connect(fd, a->ai_addr, a->ai_addrlen);
@@ -80,12 +80,12 @@ static bool is_loopback(const char *host)
 
 /* Connects to "host:port" or, if `own`, binds that port of this machine. Returns -1 on
  * failure. */
-static int open_socket(const char *address, bool own)
+static int open_socket(const char *address, bool bind_it)
 {
     static const int families[] = {AF_INET6, AF_INET};
     const char *colon = strrchr(address, ':');
     char *host = xasprintf("%.*s", (int)(colon - address), address);
-    bool any = own && !is_loopback(host);
+    bool any = bind_it && !is_loopback(host);
     int fd = -1;
 
     for (int i = 0; i < (any ? 2 : 1) && fd < 0; i++) {
@@ -97,7 +97,7 @@ static int open_socket(const char *address, bool own)
         if (getaddrinfo(any ? NULL : host, colon + 1, &hints, &all))
             continue;
         for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next)
-            fd = socket_at(a, own);
+            fd = socket_at(a, bind_it);
         freeaddrinfo(all);
     }
     free(host);
@@ -124,12 +124,12 @@ void roll_net_close(void)
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void copy_host(char dst[HOST], const char from[HOST])
+static void copy_host(char dst[HOST], const char src[HOST])
 {
     int i = 0;
 
-    for (; i < HOST - 1 && isgraph((unsigned char)from[i]); i++)
-        dst[i] = from[i];
+    for (; i < HOST - 1 && isgraph((unsigned char)src[i]); i++)
+        dst[i] = src[i];
     dst[i] = '\0';
 }
 
@@ -166,18 +166,18 @@ static void serve(void)
 {
     struct datagram d = {0};
     struct sockaddr_storage storage;
-    struct sockaddr *from = (struct sockaddr *)&storage;
+    struct sockaddr *src = (struct sockaddr *)&storage;
     socklen_t len = sizeof(storage);
     ssize_t size;
 
-    while ((size = recvfrom(net.fd, &d, sizeof(d), 0, from, &len)) >= 0) {
+    while ((size = recvfrom(net.fd, &d, sizeof(d), 0, src, &len)) >= 0) {
         if (is_ours(&d, size) && d.rank > 0 && d.rank < net.world) {
             copy_host(net.peer[d.rank].host, d.host);
             net.peer[d.rank].waited = d.waits ? clock_now() : net.peer[d.rank].waited;
             call_roll(&d);
             d.rank = 0;
             copy_host(d.host, net.peer[0].host);
-            (void)sendto(net.fd, &d, sizeof(d), 0, from, len);
+            (void)sendto(net.fd, &d, sizeof(d), 0, src, len);
         }
         len = sizeof(storage);
     }

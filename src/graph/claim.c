@@ -88,14 +88,14 @@ static void check_reads(const struct program *p)
 
         for (int k = 0; k < r->nread; k++) {
             const struct tensor *t = tensor_base(r->read[k]);
-            const struct node *from = t->producer;
+            const struct node *src = t->producer;
 
-            if (!from)
+            if (!src)
                 continue;
-            if (!from->region || !region_has_write(from->region, t))
+            if (!src->region || !region_has_write(src->region, t))
                 BUG("%s ('%s') reads '%s'; %s should write it", r->kernel->name,
                     r->anchor->layer, t->name,
-                    from->region ? from->region->kernel->name : "a dropped node");
+                    src->region ? src->region->kernel->name : "a dropped node");
         }
     }
 }

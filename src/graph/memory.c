@@ -50,19 +50,19 @@ static int *last_reads(const struct program *p)
 static int inplace_block(const struct pass *m, const struct region *r, int o,
                          const int *last)
 {
-    const struct tensor *dst = r->write[o], *from;
+    const struct tensor *dst = r->write[o], *src;
     int seen = 0;
 
     if (r->inplace[o] < 0)
         return -1;
-    from = tensor_base(r->read[r->inplace[o]]);
-    if (from->memory != MEMORY_ARENA || m->block_of[from->id] < 0 ||
-        last[from->id] != r->order || tensor_room(dst) > tensor_room(from))
+    src = tensor_base(r->read[r->inplace[o]]);
+    if (src->memory != MEMORY_ARENA || m->block_of[src->id] < 0 ||
+        last[src->id] != r->order || tensor_room(dst) > tensor_room(src))
         return -1;
     for (int k = 0; k < r->nread; k++)
-        seen += m->block_of[tensor_base(r->read[k])->id] == m->block_of[from->id];
-    return seen == 1 && m->block[m->block_of[from->id]].last == r->order
-               ? m->block_of[from->id]
+        seen += m->block_of[tensor_base(r->read[k])->id] == m->block_of[src->id];
+    return seen == 1 && m->block[m->block_of[src->id]].last == r->order
+               ? m->block_of[src->id]
                : -1;
 }
 

@@ -15,9 +15,9 @@ struct pass {
 /* True for a tensor that outlives its own scope, or is in persistent memory. */
 static bool is_kept(const struct graph *g, const struct tensor *t)
 {
-    const struct node *from = t->producer;
+    const struct node *src = t->producer;
 
-    if (!from || from->phase != PHASE_FORWARD || !from->scope)
+    if (!src || src->phase != PHASE_FORWARD || !src->scope)
         return true;
     if (t->root || t->memory != MEMORY_NONE)
         return true;
@@ -27,7 +27,7 @@ static bool is_kept(const struct graph *g, const struct tensor *t)
         if (!n)
             return false;
         if (n->phase == PHASE_FORWARD &&
-            (n->scope != from->scope || (n->op->view && is_kept(g, n->out[0]))))
+            (n->scope != src->scope || (n->op->view && is_kept(g, n->out[0]))))
             return true;
     }
 }

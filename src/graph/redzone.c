@@ -31,12 +31,12 @@ void redzones_bound(const struct program *p)
 
 static void fill(const struct program *p, char *dst)
 {
-    char *from = p->base[MEMORY_ARENA];
+    char *src = p->base[MEMORY_ARENA];
 
     if (p->backend->async)
-        p->backend->async->copy(p->device, LANE_RUN, dst, from, REDZONE);
+        p->backend->async->copy(p->device, LANE_RUN, dst, src, REDZONE);
     else
-        memcpy(dst, from, REDZONE);
+        memcpy(dst, src, REDZONE);
 }
 
 void redzones_before(const struct program *p, int i)
@@ -54,14 +54,14 @@ void redzones_before(const struct program *p, int i)
 }
 
 /* Returns the first byte that was overwritten, or -1. */
-static int written(const struct program *p, const char *from)
+static int written(const struct program *p, const char *src)
 {
     unsigned char zone[REDZONE];
 
     if (p->backend->copy_out)
-        p->backend->copy_out(p->device, zone, from, sizeof(zone));
+        p->backend->copy_out(p->device, zone, src, sizeof(zone));
     else
-        memcpy(zone, from, sizeof(zone));
+        memcpy(zone, src, sizeof(zone));
     for (int i = 0; i < REDZONE; i++)
         if (zone[i] != FILLED)
             return i;

@@ -22,14 +22,14 @@ bool region_has_write(const struct region *r, const struct tensor *t)
 bool tensor_stored(const struct graph *g, const struct tensor *t, const struct region *r)
 {
     const struct node *n;
-    int own = 0;
+    int readers = 0;
 
     if (t->root || (t->memory != MEMORY_NONE && t->memory != MEMORY_ARENA &&
                     t->memory != MEMORY_STATS))
         return true;
     for (int i = 0; r && i < r->nread; i++)
-        own += r->read[i] == t;
-    if (t->claimed_reads > own) /* also through a copy of the reader */
+        readers += r->read[i] == t;
+    if (t->claimed_reads > readers) /* also through a copy of the reader */
         return true;
     for (int i = 0; (n = tensor_reader(g, t, i)); i++)
         if (node_is_alias(n) ? tensor_stored(g, n->out[0], r) : node_free(n))

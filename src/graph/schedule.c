@@ -44,10 +44,10 @@ static void place(struct pass *s, struct region *r)
         BUG("regions need each other: %s at '%s'", r->kernel->name, r->anchor->layer);
     r->order = OPEN;
     for (int i = 0; i < r->nread; i++) {
-        const struct node *from = tensor_base(r->read[i])->producer;
+        const struct node *src = tensor_base(r->read[i])->producer;
 
-        if (from && from->region != r)
-            place(s, from->region);
+        if (src && src->region != r)
+            place(s, src->region);
     }
     r->order = s->n;
     s->order[s->n++] = r;

@@ -57,12 +57,12 @@ void tensor_strides(const struct tensor *t, int64_t stride[TENSOR_DIMS])
         stride[i] = step;
 }
 
-void tensor_like(struct tensor *t, const struct tensor *from)
+void tensor_like(struct tensor *t, const struct tensor *src)
 {
-    t->dtype = from->dtype;
-    t->layout = from->layout;
-    t->ndim = from->ndim;
-    memcpy(t->dim, from->dim, sizeof(t->dim));
+    t->dtype = src->dtype;
+    t->layout = src->layout;
+    t->ndim = src->ndim;
+    memcpy(t->dim, src->dim, sizeof(t->dim));
 }
 
 void tensor_plain(struct tensor *t, enum dtype dtype, int ndim, const int64_t *dim)
@@ -113,23 +113,12 @@ bool dtype_is_half(enum dtype d)
 const char *memory_name(enum memory m)
 {
     static const char *const name[MEMORY_COUNT] = {
-        "none",
-        "arena",
-        "input",
-        "weights",
-        "gradients",
-        "gradients on their way",
-        "gradient sums",
-        "moment1",
-        "moment2",
-        "ema",
-        "statistics",
-        "pending statistics",
-        "control",
-        "metrics",
-        "output",
-        "derived",
-        "workspace",
+        "none",          "arena",      "input",
+        "weights",       "gradients",  "gradients on their way",
+        "gradient sums", "moment1",    "moment2",
+        "ema",           "statistics", "pending statistics",
+        "control",       "metrics",    "output",
+        "derived",       "workspace",
     };
 
     return name[m];

@@ -27,18 +27,18 @@ static int blur_kernel(double sigma, float weight[2 * RADIUS + 1])
 #endif
 
 /* Adds f times n bytes. */
-CLONES static void blur_add_bytes(float *restrict end, const uint8_t *restrict from,
+CLONES static void blur_add_bytes(float *restrict end, const uint8_t *restrict begin,
                                   ptrdiff_t n, float f)
 {
     for (ptrdiff_t i = 0; i < n; i++)
-        end[i] += f * (float)from[i];
+        end[i] += f * (float)begin[i];
 }
 
-CLONES static void blur_add(float *restrict end, const float *restrict from, ptrdiff_t n,
+CLONES static void blur_add(float *restrict end, const float *restrict begin, ptrdiff_t n,
                             float f)
 {
     for (ptrdiff_t i = 0; i < n; i++)
-        end[i] += f * from[i];
+        end[i] += f * begin[i];
 }
 
 /* Rounds to the nearest byte; a sum of positive weights stays in 0 to 255. */

@@ -26,21 +26,22 @@ int erase_boxes(const struct erase *e, const struct augment_key *k, int w, int h
 
 /* Fills `n` pixels with noise, eight bytes per draw. */
 static void erase_fill_pixels(const struct erase *e, const struct augment_key *k,
-                              uint32_t which, uint64_t *draw, uint8_t *rgb, int n)
+                              uint32_t region, uint64_t *draw, uint8_t *rgb, int n)
 {
     struct philox r = {{0}};
 
     for (int i = 0; i < 3 * n; i++) {
         if (i % 8 == 0)
-            r = erase_noise(k, which, (*draw)++);
+            r = erase_noise(k, region, (*draw)++);
         rgb[i] = e->levels.noise[i % 3][erase_level(&r, i % 8)];
     }
 }
 
-static void erase_fill(const struct erase *e, const struct augment_key *k, uint32_t which,
-                       const struct augment_box *b, uint8_t *rgb, int stride)
+static void erase_fill(const struct erase *e, const struct augment_key *k,
+                       uint32_t region, const struct augment_box *b, uint8_t *rgb,
+                       int stride)
 {
-    struct philox r = erase_noise(k, which, 0);
+    struct philox r = erase_noise(k, region, 0);
     uint8_t color[3];
     uint64_t draw = 1;
 
@@ -51,7 +52,7 @@ static void erase_fill(const struct erase *e, const struct augment_key *k, uint3
         uint8_t *row = rgb + ((size_t)y * (size_t)stride + (size_t)b->x) * 3;
 
         if (e->mode == ERASE_PIXEL) {
-            erase_fill_pixels(e, k, which, &draw, row, b->w);
+            erase_fill_pixels(e, k, region, &draw, row, b->w);
             continue;
         }
         for (int x = 0; x < b->w; x++)

@@ -266,11 +266,11 @@ static void gif_draw(const struct gif *g, const uint8_t *canvas,
     img->x = p->x;
     img->y = p->y;
     for (int y = 0; y < p->h; y++) {
-        const uint8_t *from = canvas + (size_t)(p->y + y) * (size_t)g->w + p->x;
+        const uint8_t *src = canvas + (size_t)(p->y + y) * (size_t)g->w + p->x;
         uint8_t *dst = img->pixel + (size_t)y * img->stride;
 
         for (int x = 0; x < p->w; x++)
-            memcpy(dst + 3 * x, g->palette[from[x]], 3);
+            memcpy(dst + 3 * x, g->palette[src[x]], 3);
     }
 }
 

@@ -70,9 +70,9 @@ static int find_stream(const uint8_t *d, size_t len, struct codestream *s,
     return 0;
 }
 
-static uint64_t tiles_along(uint64_t end, uint64_t from, uint64_t size)
+static uint64_t tiles_along(uint64_t end, uint64_t begin, uint64_t size)
 {
-    return size && end > from ? (end - from + size - 1) / size : 0;
+    return size && end > begin ? (end - begin + size - 1) / size : 0;
 }
 
 /* Reads the number of tiles from SIZ. */

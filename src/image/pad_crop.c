@@ -27,9 +27,9 @@ static void pad_crop_mirror(uint8_t *dst, const uint8_t *src, int n)
 
 /* Computes columns [from, to) of the crop one by one. */
 static void pad_crop_outside(const struct pad_crop *c, const uint8_t *row, int w,
-                             int from, int end, uint8_t *dst)
+                             int begin, int end, uint8_t *dst)
 {
-    for (int i = from; i < end; i++) {
+    for (int i = begin; i < end; i++) {
         uint8_t *p = dst + 3 * (ptrdiff_t)(c->flip ? c->w - 1 - i : i);
         int s = pad_source(c->mode, c->x + i, w);
 

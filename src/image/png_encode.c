@@ -21,9 +21,9 @@ static void on_warning(png_structp p, png_const_charp text)
     (void)text;
 }
 
-static void on_write(png_structp p, png_bytep from, size_t n)
+static void on_write(png_structp p, png_bytep start, size_t n)
 {
-    strbuf_add(png_get_io_ptr(p), from, n);
+    strbuf_add(png_get_io_ptr(p), start, n);
 }
 
 static void on_flush(png_structp p)

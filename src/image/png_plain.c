@@ -63,11 +63,11 @@ static bool room(struct buffer *b, size_t need)
 
 /* ---- filters ---- */
 
-CLONES static void add_up(const uint8_t *restrict from, const uint8_t *restrict up,
+CLONES static void add_up(const uint8_t *restrict start, const uint8_t *restrict up,
                           uint8_t *restrict to, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        to[i] = (uint8_t)(from[i] + up[i]);
+        to[i] = (uint8_t)(start[i] + up[i]);
 }
 
 static inline int distance(int a, int b)
@@ -324,17 +324,17 @@ static int put_rows(const struct png_plain *p, const struct png_image *m,
 {
     size_t row = (size_t)m->w * (size_t)m->stored, padded = row + 2 * SLACK;
     uint8_t *up = p->two.data + SLACK, *dst = up + padded;
-    const uint8_t *from = p->rows.data;
+    const uint8_t *src = p->rows.data;
 
     memset(p->two.data, 0, 2 * padded);
-    for (int y = 0; y < part->y + part->h; y++, from += 1 + row) {
+    for (int y = 0; y < part->y + part->h; y++, src += 1 + row) {
         uint8_t *was = up;
 
-        if (*from > 4) {
-            strbuf_addf(why, "damaged: row %d has the filter %d", y, *from);
+        if (*src > 4) {
+            strbuf_addf(why, "damaged: row %d has the filter %d", y, *src);
             return FAILURE_DATA;
         }
-        png_plain_unfilter(*from, m->stored, from + 1, up, dst, row);
+        png_plain_unfilter(*src, m->stored, src + 1, up, dst, row);
         if (y >= part->y)
             put_row(m, channels, dst + (size_t)part->x * (size_t)m->stored, part->w,
                     img->pixel + (size_t)(y - part->y) * img->stride);
@@ -396,8 +396,7 @@ bool png_plain_has_values(const uint8_t *d, size_t len)
     int w, h;
 
     return len >= 33 && png_chunks_size(d, len, &w, &h) && d[24] == 8 &&
-           (d[25] == COLOR_GRAY || d[25] == COLOR_PALETTE) && !d[26] && !d[27] &&
-           !d[28];
+           (d[25] == COLOR_GRAY || d[25] == COLOR_PALETTE) && !d[26] && !d[27] && !d[28];
 }
 
 int png_plain_values(struct png_plain *p, const uint8_t *d, size_t len, uint8_t *dst,

@@ -11,9 +11,9 @@
 
 static enum resize_passes resize_limit = RESIZE_AVX512; /* set by resize_limit_passes */
 
-struct resize_axis resize_axis_all(int from, int end, int out)
+struct resize_axis resize_axis_all(int begin, int end, int out)
 {
-    return (struct resize_axis){from, end, from, end, out, 0, out};
+    return (struct resize_axis){begin, end, begin, end, out, 0, out};
 }
 
 /* Computes the weights of output o over the source pixels [lo, hi), with sum 1, in

@@ -45,17 +45,17 @@ static inline double stage_begin(const struct stage_times *t)
     return t ? clock_now() : 0;
 }
 
-static inline void stage_end(struct stage_times *t, enum stage stage, double *from)
+static inline void stage_end(struct stage_times *t, enum stage stage, double *src)
 {
     double now;
 
     if (!t)
         return;
     now = clock_now();
-    t->seconds[stage] += now - *from;
+    t->seconds[stage] += now - *src;
     if (t->log && t->log->n < STAGE_LOG)
-        t->log->entry[t->log->n++] = (struct stage_stretch){stage, *from, now};
-    *from = now;
+        t->log->entry[t->log->n++] = (struct stage_stretch){stage, *src, now};
+    *src = now;
 }
 
 const char *stage_name(enum stage stage); /* "read" */

@@ -99,19 +99,19 @@ static tmsize_t tiff_on_read(thandle_t handle, void *dst, tmsize_t n)
     return (tmsize_t)n_copied;
 }
 
-static tmsize_t tiff_on_write(thandle_t handle, void *from, tmsize_t n)
+static tmsize_t tiff_on_write(thandle_t handle, void *src, tmsize_t n)
 {
     (void)handle;
-    (void)from;
+    (void)src;
     (void)n;
     return -1;
 }
 
-static toff_t tiff_on_seek(thandle_t handle, toff_t offset, int from)
+static toff_t tiff_on_seek(thandle_t handle, toff_t offset, int start)
 {
     struct tiff_source *s = handle;
 
-    s->at = offset + (from == SEEK_CUR ? s->at : from == SEEK_END ? s->len : 0);
+    s->at = offset + (start == SEEK_CUR ? s->at : start == SEEK_END ? s->len : 0);
     return s->at;
 }
 

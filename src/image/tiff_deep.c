@@ -76,7 +76,7 @@ static float deep_value(const struct deep *d, const uint8_t *p)
 /* Keeps samples `from` to `end` of the pixels of a block at (x, y), which has `step`
  * samples per pixel. */
 static void deep_keep(const struct deep *d, uint32_t x0, uint32_t y0,
-                      const uint8_t *block, int step, int from, int end)
+                      const uint8_t *block, int step, int begin, int end)
 {
     size_t pixel = (size_t)step * (size_t)d->bytes;
     uint32_t x1 = x0 + d->block_w, y1 = y0 + d->block_h;
@@ -88,8 +88,8 @@ static void deep_keep(const struct deep *d, uint32_t x0, uint32_t y0,
             const uint8_t *p = block + ((size_t)(y - y0) * d->block_w + (x - x0)) * pixel;
             float *v = d->value + ((size_t)y * (size_t)d->w + x) * (size_t)d->channels;
 
-            for (int c = from; c < end; c++)
-                v[c] = deep_value(d, p + (size_t)(c - from) * (size_t)d->bytes);
+            for (int c = begin; c < end; c++)
+                v[c] = deep_value(d, p + (size_t)(c - begin) * (size_t)d->bytes);
         }
 }
 

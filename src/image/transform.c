@@ -58,14 +58,14 @@ static void transform_pad_crop(struct transformer *m, const struct transform *t,
                                const struct augment_key *k, const struct image *img,
                                uint8_t *dst)
 {
-    const struct image *from = transform_cover(m, t, img);
+    const struct image *src = transform_cover(m, t, img);
     struct philox r = augment_draw(k, AUGMENT_CROP, 0);
     struct pad_crop c = {
         .mode = t->pad_mode, .w = t->w, .h = t->h, .flip = augment_flip(k, &t->flip)};
 
-    c.x = augment_integer(r.v[0], 0, from->w + 2 * t->pad - t->w) - t->pad;
-    c.y = augment_integer(r.v[1], 0, from->h + 2 * t->pad - t->h) - t->pad;
-    pad_crop(from, &c, dst);
+    c.x = augment_integer(r.v[0], 0, src->w + 2 * t->pad - t->w) - t->pad;
+    c.y = augment_integer(r.v[1], 0, src->h + 2 * t->pad - t->h) - t->pad;
+    pad_crop(src, &c, dst);
 }
 
 static void transform_jitter(const struct transform *t, const struct augment_key *k,
@@ -139,7 +139,7 @@ static void transform_three(struct transformer *m, const struct transform *t,
                             const struct augment_key *k, const struct transform_plan *p,
                             const struct image *img, const uint8_t fill[3], uint8_t *dst)
 {
-    double from = stage_begin(m->times);
+    double start = stage_begin(m->times);
 
     if (t->kind != TRANSFORM_PAD_CROP)
         transform_resize(m, t, p, img, fill, dst);
@@ -147,13 +147,14 @@ static void transform_three(struct transformer *m, const struct transform *t,
         transform_pad_crop(m, t, k, img, dst);
     if (augment_vflip(k, t->vflip))
         mirror_rows(dst, t->w, t->h);
-    stage_end(m->times, STAGE_RESIZE, &from);
+    stage_end(m->times, STAGE_RESIZE, &start);
     transform_finish(m, t, k, fill, dst);
-    stage_end(m->times, STAGE_AUGMENT, &from);
+    stage_end(m->times, STAGE_AUGMENT, &start);
 }
 
 /* Copies three channels from `first` on, repeating the last one if there are fewer. */
-static void transform_copy_channels(const struct image *img, int first, struct image *three)
+static void transform_copy_channels(const struct image *img, int first,
+                                    struct image *three)
 {
     int n = img->channels;
 
@@ -161,12 +162,12 @@ static void transform_copy_channels(const struct image *img, int first, struct i
     three->x = img->x;
     three->y = img->y;
     for (int y = 0; y < img->h; y++) {
-        const uint8_t *from = img->pixel + (size_t)y * img->stride;
+        const uint8_t *src = img->pixel + (size_t)y * img->stride;
         uint8_t *dst = three->pixel + (size_t)y * three->stride;
 
-        for (int x = 0; x < img->w; x++, from += n, dst += IMAGE_RGB)
+        for (int x = 0; x < img->w; x++, src += n, dst += IMAGE_RGB)
             for (int c = 0; c < IMAGE_RGB; c++)
-                dst[c] = from[first + c < n ? first + c : n - 1];
+                dst[c] = src[first + c < n ? first + c : n - 1];
     }
 }
 
@@ -212,10 +213,10 @@ static void transform_decoded(struct transformer *m, const struct transform *t,
     if (img->channels != n)
         BUG("%d channels where %d are wanted", img->channels, n);
     if (t->resize_later) {
-        double from = stage_begin(m->times);
+        double start = stage_begin(m->times);
         bool later = transform_put_off(m, t, p, img, dst);
 
-        stage_end(m->times, STAGE_RESIZE, &from);
+        stage_end(m->times, STAGE_RESIZE, &start);
         if (later)
             return;
     }
@@ -256,7 +257,7 @@ int transform_file(struct transformer *m, const struct transform *t,
 {
     struct transform_plan p;
     struct image_part part;
-    double from = stage_begin(m->times);
+    double start = stage_begin(m->times);
     int w, h, rc;
 
     rc = image_decoder_open(m->decoder, data, len, &w, &h, why);
@@ -267,7 +268,7 @@ int transform_file(struct transformer *m, const struct transform *t,
     image_decoder_channels(m->decoder, transform_channels(t));
     if (t->kind == TRANSFORM_PAD_CROP) {
         rc = image_decoder_read(m->decoder, NULL, &m->image, why);
-        stage_end(m->times, STAGE_DECODE, &from);
+        stage_end(m->times, STAGE_DECODE, &start);
         if (rc < 0)
             return rc;
         transform_image(m, t, k, &m->image, dst);
@@ -276,7 +277,7 @@ int transform_file(struct transformer *m, const struct transform *t,
     transform_plan(t, k, w, h, &p);
     part = transform_part(t, image_decoder_shrinks(m->decoder), &p, w, h);
     rc = image_decoder_read(m->decoder, &part, &m->image, why);
-    stage_end(m->times, STAGE_DECODE, &from);
+    stage_end(m->times, STAGE_DECODE, &start);
     if (rc < 0)
         return rc;
     transform_decoded(m, t, k, &p, &m->image, dst);
@@ -286,13 +287,13 @@ int transform_file(struct transformer *m, const struct transform *t,
 /* Returns the source pixel nearest to an output pixel on one axis; -1: outside the image. */
 static int transform_nearest(const struct resize_axis *a, int dst, bool flip, int pos)
 {
-    int from = (int)a->from, k = pos - dst;
+    int start = (int)a->from, k = pos - dst;
     int r = flip ? a->first + a->n - 1 - k : a->first + k;
 
     if (k < 0 || k >= a->n)
         return -1;
-    return from +
-           (int)((2 * (int64_t)r + 1) * ((int)a->to - from) / (2 * (int64_t)a->out));
+    return start +
+           (int)((2 * (int64_t)r + 1) * ((int)a->to - start) / (2 * (int64_t)a->out));
 }
 
 /* Transforms a label map pixel by pixel: the maps of a list mix the axes. */

@@ -87,17 +87,17 @@ static void transform_crop_axis(struct resize_axis *a, int want, enum side side,
  * the left edge of the (flipped) image: fewer if the image ends, but at least one. *dst
  * is their position in the result.
  */
-static void transform_window(struct resize_axis *a, int want, int from, bool flip,
+static void transform_window(struct resize_axis *a, int want, int begin, bool flip,
                              int *dst)
 {
     int lo, hi;
 
-    from = from < 1 - want ? 1 - want : from < a->out ? from : a->out - 1;
-    lo = from > 0 ? from : 0;
-    hi = a->out < from + want ? a->out : from + want;
+    begin = begin < 1 - want ? 1 - want : begin < a->out ? begin : a->out - 1;
+    lo = begin > 0 ? begin : 0;
+    hi = a->out < begin + want ? a->out : begin + want;
     a->first = flip ? a->out - hi : lo;
     a->n = hi - lo;
-    *dst = lo - from;
+    *dst = lo - begin;
 }
 
 /* Returns the start of the window in an image that is `spare` pixels longer (negative:

@@ -179,9 +179,9 @@ CLONES static void warp_blend(uint8_t *restrict dst, const uint8_t *const v[4],
  * i + shift. */
 static void warp_inside(double shift, int n, int *lo, int *hi)
 {
-    double from = ceil(-0.5 - shift), end = ceil(n - 0.5 - shift);
+    double begin = ceil(-0.5 - shift), end = ceil(n - 0.5 - shift);
 
-    *lo = (int)(from < 0 ? 0 : from > n ? n : from);
+    *lo = (int)(begin < 0 ? 0 : begin > n ? n : begin);
     *hi = (int)(end < *lo ? *lo : end > n ? n : end);
 }
 

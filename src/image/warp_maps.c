@@ -81,11 +81,11 @@ static void warp_solve(double a[UNKNOWNS][UNKNOWNS + 1], double x[UNKNOWNS])
 
 void warp_corners(double m[9], int w, int h, double corner[4][2])
 {
-    const double from[4][2] = {{0, 0}, {w - 1, 0}, {w - 1, h - 1}, {0, h - 1}};
+    const double src[4][2] = {{0, 0}, {w - 1, 0}, {w - 1, h - 1}, {0, h - 1}};
     double a[UNKNOWNS][UNKNOWNS + 1];
 
     for (int k = 0; k < 4; k++) {
-        double x = corner[k][0], y = corner[k][1], u = from[k][0], v = from[k][1];
+        double x = corner[k][0], y = corner[k][1], u = src[k][0], v = src[k][1];
         const double rows[2][UNKNOWNS + 1] = {{x, y, 1, 0, 0, 0, -u * x, -u * y, u},
                                               {0, 0, 0, x, y, 1, -v * x, -v * y, v}};
 

@@ -79,7 +79,7 @@ static int webp_open(const struct decoder_file *file, int *w, int *h, struct str
 }
 
 /* Decodes the pixels of the first frame from `from` on, in pixels of the frame, to to[0]. */
-static int webp_decode(const WebPData *frame, struct webp_box from, uint8_t *dst,
+static int webp_decode(const WebPData *frame, struct webp_box src, uint8_t *dst,
                        size_t stride, struct strbuf *why)
 {
     WebPDecoderConfig c;
@@ -88,15 +88,15 @@ static int webp_decode(const WebPData *frame, struct webp_box from, uint8_t *dst
     if (!WebPInitDecoderConfig(&c))
         die("libwebp cannot start: another version than at build time");
     c.options.use_cropping = 1;
-    c.options.crop_left = from.x0;
-    c.options.crop_top = from.y0;
-    c.options.crop_width = from.x1 - from.x0;
-    c.options.crop_height = from.y1 - from.y0;
+    c.options.crop_left = src.x0;
+    c.options.crop_top = src.y0;
+    c.options.crop_width = src.x1 - src.x0;
+    c.options.crop_height = src.y1 - src.y0;
     c.output.colorspace = MODE_RGB;
     c.output.is_external_memory = 1;
     c.output.u.RGBA.rgba = dst;
     c.output.u.RGBA.stride = (int)stride;
-    c.output.u.RGBA.size = stride * (size_t)(from.y1 - from.y0);
+    c.output.u.RGBA.size = stride * (size_t)(src.y1 - src.y0);
     status = WebPDecode(frame->bytes, frame->size, &c);
     return status == VP8_STATUS_OK ? 0 : webp_fail(status, why);
 }

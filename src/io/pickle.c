@@ -104,14 +104,14 @@ static void op_mark(struct pickle_reader *r, int arg)
 /* Replaces everything above the mark by a list, a tuple, or a dict (`arg`: the kind). */
 static void op_gather(struct pickle_reader *r, int arg)
 {
-    size_t from = pickle_pop_mark(r), end = r->n;
+    size_t begin = pickle_pop_mark(r), end = r->n;
     struct pickle_value *v = pickle_new(r, (enum pickle_kind)arg);
 
-    if (arg == PICKLE_DICT && (end - from) % 2)
+    if (arg == PICKLE_DICT && (end - begin) % 2)
         pickle_fail(r, "a key has no value");
-    for (size_t i = from; i < end; i++)
+    for (size_t i = begin; i < end; i++)
         pickle_add(r, v, r->stack[i]);
-    r->n = from;
+    r->n = begin;
     pickle_push(r, v);
 }
 
@@ -129,19 +129,19 @@ static void op_tuple(struct pickle_reader *r, int arg)
 
 /* Moves items [from, end of the stack) to the value below them; `pairs`: they are keys
  * and values. An object discards them. */
-static void extend(struct pickle_reader *r, size_t from, bool pairs)
+static void extend(struct pickle_reader *r, size_t begin, bool pairs)
 {
     size_t end = r->n;
     struct pickle_value *v;
 
-    r->n = from;
+    r->n = begin;
     v = pickle_top(r);
     if (!v)
         return;
-    if (pairs && (end - from) % 2)
+    if (pairs && (end - begin) % 2)
         pickle_fail(r, "a key has no value");
     else if (v->kind == (pairs ? PICKLE_DICT : PICKLE_LIST))
-        for (size_t i = from; i < end; i++)
+        for (size_t i = begin; i < end; i++)
             pickle_add(r, v, r->stack[i]);
     else if (v->kind != PICKLE_OBJECT)
         pickle_fail(r, "something is put into a value that holds nothing");
@@ -151,10 +151,10 @@ static void extend(struct pickle_reader *r, size_t from, bool pairs)
  * values. */
 static void op_extend(struct pickle_reader *r, int arg)
 {
-    size_t from = pickle_pop_mark(r);
+    size_t start = pickle_pop_mark(r);
 
     if (!r->wrong)
-        extend(r, from, arg);
+        extend(r, start, arg);
 }
 
 /* Moves the last value or, if `arg`, the last key and value to the value below. */

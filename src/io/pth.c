@@ -437,17 +437,17 @@ int pth_read(const struct pth *p, const struct safetensors_tensor *t, void *data
     uint64_t first = (uint64_t)v->offset * each;
     uint64_t elements, last;
     size_t span;
-    char *from;
+    char *src;
     int rc;
 
     if (row_major(t, v))
         return pth_file_read(&p->file, v->storage, first, t->size, data, why);
     (void)extent(t, v, &elements, &last);
     span = elements ? (last + 1) * each : 0;
-    from = xmalloc(span + 1);
-    rc = pth_file_read(&p->file, v->storage, first, span, from, why);
+    src = xmalloc(span + 1);
+    rc = pth_file_read(&p->file, v->storage, first, span, src, why);
     if (!rc)
-        gather(t, v, each, from, data);
-    free(from);
+        gather(t, v, each, src, data);
+    free(src);
     return rc;
 }

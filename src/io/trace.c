@@ -51,9 +51,9 @@ static int64_t ns(const struct trace *t, double pos)
 }
 
 struct json_writer *trace_span(struct trace *t, int lane, const char *category,
-                               const char *name, double from, double end)
+                               const char *name, double begin, double end)
 {
-    int64_t began = ns(t, from);
+    int64_t began = ns(t, begin);
 
     json_begin_object(&t->w, NULL);
     json_put_string(&t->w, "ph", "X");

@@ -140,9 +140,9 @@ static struct tensor *refer(struct list *l, const char *layer, const struct valu
 static int read_inputs(struct list *l, const char *layer, const struct value *map,
                        struct tensor *in[LAYER_INPUTS])
 {
-    const struct value *from = map->type == VALUE_MAP ? value_of_key(map, "from") : NULL;
-    bool many = from && (from->type == VALUE_LIST || from->type == VALUE_TUPLE);
-    int n = many ? from->list.n : 1;
+    const struct value *src = map->type == VALUE_MAP ? value_of_key(map, "from") : NULL;
+    bool many = src && (src->type == VALUE_LIST || src->type == VALUE_TUPLE);
+    int n = many ? src->list.n : 1;
     struct output *before = &l->out[l->n > l->nin ? l->n - 1 : 0];
 
     if (n < 1 || n > LAYER_INPUTS) {
@@ -150,12 +150,12 @@ static int read_inputs(struct list *l, const char *layer, const struct value *ma
                    LAYER_INPUTS, n);
         return 0;
     }
-    if (!from) {
+    if (!src) {
         before->used = true;
         in[0] = before->x;
     }
-    for (int i = 0; from && i < n && !build_failed(l->c); i++)
-        in[i] = refer(l, layer, many ? &from->list.item[i] : from);
+    for (int i = 0; src && i < n && !build_failed(l->c); i++)
+        in[i] = refer(l, layer, many ? &src->list.item[i] : src);
     return build_failed(l->c) ? 0 : n;
 }
 
@@ -166,16 +166,16 @@ static int read_inputs(struct list *l, const char *layer, const struct value *ma
 static const char *read_op(struct list *l, const struct value *v, const char *name)
 {
     const struct value *op = v->type == VALUE_MAP ? value_of_key(v, "op") : v;
-    const struct value *own = v->type == VALUE_MAP ? value_of_key(v, "layers") : NULL;
+    const struct value *nested = v->type == VALUE_MAP ? value_of_key(v, "layers") : NULL;
     struct value dst;
 
-    if (!op && !own && v->list.n == 2 && v->list.item[1].type == VALUE_MAP)
+    if (!op && !nested && v->list.n == 2 && v->list.item[1].type == VALUE_MAP)
         build_fail(l->c,
                    "layer '%s' has no op: write {name: %s, op: ...} for '%s: {...}'",
                    name, v->list.item[0].s, v->list.item[0].s);
-    else if (!op && !own)
+    else if (!op && !nested)
         build_fail(l->c, "layer '%s' has no op", name);
-    else if (op && own)
+    else if (op && nested)
         build_fail(l->c, "layer '%s' has an op and layers, which are the op of a list",
                    name);
     if (!op || build_failed(l->c))

@@ -197,7 +197,7 @@ static struct tensor *call_block(struct list *l, const struct layer *y,
 struct tensor *build_call(struct list *l, const struct layer *y)
 {
     struct build *c = l->c;
-    const struct value *own =
+    const struct value *nested =
         y->map->type == VALUE_MAP ? value_of_key(y->map, "layers") : NULL;
     const struct value *block = y->op ? build_find_block(c, y->op) : NULL;
     struct strbuf near = STRBUF_INIT;
@@ -212,7 +212,7 @@ struct tensor *build_call(struct list *l, const struct layer *y)
     if (build_failed(c))
         return NULL;
     strmap_put(&c->layers, y->full, c);
-    if (own) {
+    if (nested) {
         for (int i = 0; i < y->map->list.n; i += 2)
             if (!layer_is_common_key(y->map->list.item[i].s))
                 build_fail(c, "layer '%s': a list of layers has no argument '%s'",
@@ -221,7 +221,7 @@ struct tensor *build_call(struct list *l, const struct layer *y)
             build_fail(c, "layer '%s': a list of layers has 1 input, not %d", y->full,
                        y->nin);
         return build_failed(c) ? NULL
-                               : build_list(c, own, build_joined(c, y->full, "."),
+                               : build_list(c, nested, build_joined(c, y->full, "."),
                                             l->names, input, y->in, 1);
     }
     if (layer_op_find(y->op, &op, &near)) {

@@ -16,10 +16,10 @@ struct parser {
 
 static double sum(struct parser *p);
 
-static double refuse(struct parser *p, const char *what, const char *from, int len)
+static double refuse(struct parser *p, const char *what, const char *src, int len)
 {
     if (!p->why->len)
-        strbuf_addf(p->why, "%s '%.*s'", what, len, from);
+        strbuf_addf(p->why, "%s '%.*s'", what, len, src);
     return NAN;
 }
 
@@ -41,15 +41,15 @@ static bool accept(struct parser *p, const char *operator)
 
 static double name(struct parser *p)
 {
-    const char *from = p->at;
+    const char *src = p->at;
     double x = NAN;
     int len;
 
     while (isalnum((unsigned char)*p->at) || *p->at == '_')
         p->at++;
-    len = (int)(p->at - from);
-    if (!p->names->get(p->names->data, from, len, &x))
-        return refuse(p, "unknown name", from, len);
+    len = (int)(p->at - src);
+    if (!p->names->get(p->names->data, src, len, &x))
+        return refuse(p, "unknown name", src, len);
     return x;
 }
 

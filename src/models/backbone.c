@@ -39,26 +39,27 @@ void backbone_build(struct builder *b, const struct model *m,
                     const struct model_options *o, struct tensor *x, struct backbone *k)
 {
     struct strbuf why = STRBUF_INIT;
-    const struct model *from = backbone_of(m, o, &why);
-    struct model_options own = {.classes = 1,
-                                .drop_path = o->drop_path,
-                                .init = o->init,
-                                .output_stride = o->output_stride,
-                                .dilates_first = o->dilates_first,
-                                .aux_weight = {.has = true},
-                                .smp_stages = !strcmp(m->backbone_prefix, "encoder.")};
+    const struct model *src = backbone_of(m, o, &why);
+    struct model_options options = {.classes = 1,
+                                    .drop_path = o->drop_path,
+                                    .init = o->init,
+                                    .output_stride = o->output_stride,
+                                    .dilates_first = o->dilates_first,
+                                    .aux_weight = {.has = true},
+                                    .smp_stages =
+                                        !strcmp(m->backbone_prefix, "encoder.")};
     const char *before = b->part_prefix;
 
-    if (!from)
+    if (!src)
         BUG("%s: %s", m->name, why.buf);
-    model_stages_list(from, &own, (int)x->dim[1], (int)x->dim[2], (int)x->dim[3],
+    model_stages_list(src, &options, (int)x->dim[1], (int)x->dim[2], (int)x->dim[3],
                       &k->stages);
     k->m = m;
-    k->from = from;
+    k->from = src;
     k->stages = (struct model_stages){.last = k->stages.n - 1};
-    own.stages = &k->stages;
+    options.stages = &k->stages;
     b->part_prefix = m->backbone_prefix;
-    (void)model_build(b, from, &own, x);
+    (void)model_build(b, src, &options, x);
     b->part_prefix = before;
     strbuf_release(&why);
 }
@@ -116,8 +117,8 @@ const struct model_family *backbone_owner(const struct model *m,
                                           const struct model_options *o, const char *name)
 {
     struct strbuf why = STRBUF_INIT;
-    const struct model *from = backbone_name(m, name) ? backbone_of(m, o, &why) : NULL;
+    const struct model *src = backbone_name(m, name) ? backbone_of(m, o, &why) : NULL;
 
     strbuf_release(&why);
-    return from ? from->family : m->family;
+    return src ? src->family : m->family;
 }

@@ -101,13 +101,13 @@ static const char *const *check(const struct model *m, const struct model_option
 {
     static const char *const stride[] = {"MODEL.OUTPUT_STRIDE", NULL};
     static const char *const backbone[] = {"MODEL.BACKBONE", "MODEL.NAME", NULL};
-    const struct model *from = backbone_of(m, o, why);
+    const struct model *src = backbone_of(m, o, why);
     const struct deeplab *a = m->arch;
     int s = stride_of(a, o);
 
-    if (from && !backbone_dilates(from)) {
+    if (src && !backbone_dilates(src)) {
         strbuf_addf(why, "%s needs a backbone with dilated convolutions, not %s", m->name,
-                    from->name);
+                    src->name);
         return backbone;
     }
 

@@ -47,10 +47,10 @@ static struct tensor *transpose(struct mixer_net *v, struct tensor *x, const cha
 
 /* Returns the first or the second half of the last dim. */
 static struct tensor *half(struct mixer_net *v, struct tensor *x, const char *name,
-                           int which)
+                           int index)
 {
     int len = (int)x->dim[2] / 2;
-    struct slice_attrs a = {.layer = name, .axis = 2, .from = which * len, .len = len};
+    struct slice_attrs a = {.layer = name, .axis = 2, .from = index * len, .len = len};
 
     return node(v->b, &op_slice, name, &a, &x, 1);
 }

@@ -223,9 +223,9 @@ static struct tensor *stages(struct resnet_net *r, struct tensor *x)
 static struct tensor *resnet_build(struct builder *b, const void *arch,
                                    const struct model_options *o, struct tensor *x)
 {
-    static const struct resnet_options own;
+    static const struct resnet_options defaults;
     const struct resnet *a = arch;
-    const struct resnet_options *f = o->family ? o->family : &own;
+    const struct resnet_options *f = o->family ? o->family : &defaults;
     int init = o->init    ? o->init
                : a->cifar ? INIT_RULE_KAIMING_FAN_IN
                           : INIT_RULE_DEFAULT;

@@ -148,13 +148,13 @@ static struct tensor *swiglu(struct vit_net *v, struct tensor *x, const char *na
 
 static struct tensor *act(struct vit_net *v, struct tensor *x, const char *name)
 {
-    const char *which = v->arch->act;
+    const char *act = v->arch->act;
 
     if (v->arch->swiglu)
         return swiglu(v, x, name);
-    if (which && !strcmp(which, "quick_gelu"))
+    if (act && !strcmp(act, "quick_gelu"))
         return quick_gelu(v, x, name);
-    return activation(v->b, x, which ? which : "gelu", 0, name);
+    return activation(v->b, x, act ? act : "gelu", 0, name);
 }
 
 static struct tensor *mlp(struct vit_net *v, struct tensor *x, const char *p)

@@ -15,7 +15,8 @@ static const struct node *folded(const struct convert *c, const struct node *n)
     const struct node *r = c->fold_bn ? tensor_only_reader(c->g, n->out[0]) : NULL;
     int weight = n->op == &op_conv2d ? CONV2D_WEIGHT : CONV2D_DATA_GRAD_WEIGHT;
 
-    return r && !n->in[weight]->producer && r->op == &op_batchnorm_inference && r->in[BATCHNORM_X] == n->out[0]
+    return r && !n->in[weight]->producer && r->op == &op_batchnorm_inference &&
+                   r->in[BATCHNORM_X] == n->out[0]
                ? r
                : NULL;
 }
@@ -113,11 +114,11 @@ static int64_t missing(int64_t out, int64_t in, int stride, int pad, int kernel,
 const char *convert_conv_transpose2d(struct convert *c, const struct node *n)
 {
     const struct conv2d_attrs *a = n->attrs;
-    const struct tensor *from = n->in[CONV2D_DATA_GRAD_DY], *dst = n->out[0];
-    const char *x = convert_value(c, from), *w[2], *y;
-    const int64_t more[] = {missing(dst->dim[IMAGE_H], from->dim[IMAGE_H], a->stride_h,
+    const struct tensor *src = n->in[CONV2D_DATA_GRAD_DY], *dst = n->out[0];
+    const char *x = convert_value(c, src), *w[2], *y;
+    const int64_t more[] = {missing(dst->dim[IMAGE_H], src->dim[IMAGE_H], a->stride_h,
                                     a->pad_h, a->kernel_h, a->dilation_h),
-                            missing(dst->dim[IMAGE_W], from->dim[IMAGE_W], a->stride_w,
+                            missing(dst->dim[IMAGE_W], src->dim[IMAGE_W], a->stride_w,
                                     a->pad_w, a->kernel_w, a->dilation_w)};
 
     parameters(c, n, n->in[CONV2D_DATA_GRAD_WEIGHT],

@@ -18,13 +18,13 @@ const char *convert_reshape(struct convert *c, const char *v, int n, const int64
     return onnx_node(c->x, "Reshape", ONNX_IN(v, onnx_int64s(c->x, n, dim)));
 }
 
-const char *convert_slice(struct convert *c, const char *v, int axis, int64_t from,
+const char *convert_slice(struct convert *c, const char *v, int axis, int64_t begin,
                           int64_t end, int64_t step)
 {
     int64_t a = axis;
 
     return onnx_node(c->x, "Slice",
-                     ONNX_IN(v, onnx_int64s(c->x, 1, &from), onnx_int64s(c->x, 1, &end),
+                     ONNX_IN(v, onnx_int64s(c->x, 1, &begin), onnx_int64s(c->x, 1, &end),
                              onnx_int64s(c->x, 1, &a), onnx_int64s(c->x, 1, &step)));
 }
 
@@ -103,5 +103,6 @@ const char *convert_from_stored(struct convert *c, const char *v, const struct t
     if (!tensor_is_image(t))
         return convert_dims(c, v, t->ndim, d);
     return convert_to_image(
-        c, convert_dims(c, v, CONVERT_DIMS(d[IMAGE_N], d[IMAGE_H], d[IMAGE_W], d[IMAGE_C])));
+        c,
+        convert_dims(c, v, CONVERT_DIMS(d[IMAGE_N], d[IMAGE_H], d[IMAGE_W], d[IMAGE_C])));
 }

@@ -14,7 +14,7 @@ static bool is_weight(const struct tensor *t)
 
 float *convert_weights(struct convert *c, const struct tensor *t)
 {
-    const float *from = c->flat + t->offset / sizeof(float);
+    const float *src = c->flat + t->offset / sizeof(float);
     int64_t len = tensor_len(t), stride[TENSOR_DIMS];
     float *dst = arena_new(c->mem, (size_t)len * sizeof(*dst));
 
@@ -24,7 +24,7 @@ float *convert_weights(struct convert *c, const struct tensor *t)
 
         for (int d = t->ndim; d-- > 0; rest /= t->dim[d])
             pos += rest % t->dim[d] * stride[d];
-        dst[i] = from[pos];
+        dst[i] = src[pos];
     }
     return dst;
 }

@@ -43,12 +43,12 @@ static const char *input(struct convert *c, const struct node *n)
 static const char *weights(struct convert *c, const struct node *n)
 {
     const struct tensor *w = n->in[QLAYER_WEIGHT];
-    const float *from = convert_weights(c, w);
+    const float *src = convert_weights(c, w);
     int8_t *bytes = arena_new(c->mem, (size_t)tensor_len(w));
     const char *v;
 
     for (int64_t i = 0; i < tensor_len(w); i++)
-        bytes[i] = (int8_t)from[i];
+        bytes[i] = (int8_t)src[i];
     v = onnx_tensor(c->x, w->name, ONNX_INT8, w->ndim, w->dim, bytes);
     v = onnx_node(c->x, "DequantizeLinear",
                   ONNX_IN(v, convert_value(c, n->in[QLAYER_WEIGHT_SCALE])));

@@ -27,13 +27,13 @@ static int stored_dims(const struct tensor *t, int64_t dim[TENSOR_DIMS])
 const char *convert_view(struct convert *c, const struct node *n)
 {
     const struct tensor *x = n->in[VIEW_X], *y = n->out[0];
-    int64_t from[TENSOR_DIMS], dst[TENSOR_DIMS];
-    int nfrom = stored_dims(x, from), nto = stored_dims(y, dst);
+    int64_t src[TENSOR_DIMS], dst[TENSOR_DIMS];
+    int nfrom = stored_dims(x, src), nto = stored_dims(y, dst);
     const char *v = convert_value(c, x);
     bool same = nfrom == nto;
 
     for (int i = 0; same && i < nto; i++)
-        same = from[i] == dst[i];
+        same = src[i] == dst[i];
     if (tensor_is_image(x))
         v = convert_to_tokens(c, v);
     if (!same && x->dim[0] != y->dim[0])

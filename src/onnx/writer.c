@@ -295,13 +295,13 @@ void onnx_input(struct onnx *x, const char *name, int ndim, const int64_t *dim)
     strmap_put(&x->names, name, NULL);
 }
 
-void onnx_output(struct onnx *x, const char *from, const char *name, int ndim,
+void onnx_output(struct onnx *x, const char *src, const char *name, int ndim,
                  const int64_t *dim)
 {
     x->graph.n_output = 1;
     x->graph.output = info(x, name, ndim, dim);
     for (size_t i = 0; i < x->graph.n_node; i++)
-        if (!strcmp(x->graph.node[i]->output[0], from))
+        if (!strcmp(x->graph.node[i]->output[0], src))
             x->graph.node[i]->output[0] = x->graph.output[0]->name;
 }
 

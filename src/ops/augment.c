@@ -39,8 +39,8 @@ static const char *augment_shape(struct node *n)
 
     if ((!tensor_is_image(x) && !augment_is_label_maps(x)) || x->dtype != DTYPE_U8)
         return "neither an image of bytes nor label maps";
-    if (keys->dtype != DTYPE_I32 || keys->ndim != 2 ||
-        keys->dim[0] != x->dim[IMAGE_N] || keys->dim[1] != AUGMENT_KEY_WORDS)
+    if (keys->dtype != DTYPE_I32 || keys->ndim != 2 || keys->dim[0] != x->dim[IMAGE_N] ||
+        keys->dim[1] != AUGMENT_KEY_WORDS)
         return "not a key for each image";
     tensor_like(n->out[0], x);
     n->out[0]->dtype = DTYPE_U8;
@@ -173,25 +173,25 @@ void color_jitter_image(const struct color_jitter_attrs *a, const struct augment
 /* Fills a row of a box. Its random numbers, eight bytes each, start at number `row`. Gray
  * uses RGB's numbers, the first byte of every three. */
 static void erase_row(const struct erase_attrs *a, const struct erase_levels *levels,
-                      const struct augment_key *k, uint32_t which, uint64_t row,
+                      const struct augment_key *k, uint32_t region, uint64_t row,
                       uint8_t *dst, int w, int c)
 {
-    struct philox r = erase_noise(k, which, 0);
+    struct philox r = erase_noise(k, region, 0);
 
     for (int pos = 0; pos < 3 * w; pos++) {
         if (a->mode == ERASE_PIXEL && pos % 8 == 0)
-            r = erase_noise(k, which, row + (uint64_t)pos / 8);
+            r = erase_noise(k, region, row + (uint64_t)pos / 8);
         if (pos % 3 < c)
             *dst++ = erase_value(levels, a->mode, &r, pos);
     }
 }
 
 static void erase_rect(const struct erase_attrs *a, const struct erase_levels *levels,
-                       const struct augment_image *m, uint32_t which,
+                       const struct augment_image *m, uint32_t region,
                        const struct augment_box *b)
 {
     for (int y = 0; y < b->h; y++)
-        erase_row(a, levels, m->key, which, erase_row_draw(b->w, y),
+        erase_row(a, levels, m->key, region, erase_row_draw(b->w, y),
                   m->y + (((int64_t)b->y + y) * m->w + b->x) * m->c, b->w, m->c);
 }
 

@@ -60,10 +60,10 @@ static void narrow(const struct bucket_attrs *a, const float *x, int64_t n, uint
                                        : bf16_from_float(x[i] * share);
 }
 
-static void widen(const struct bucket_attrs *a, const uint16_t *from, int64_t n, float *x)
+static void widen(const struct bucket_attrs *a, const uint16_t *src, int64_t n, float *x)
 {
     for (int64_t i = 0; i < n; i++)
-        x[i] = a->dtype == DTYPE_F16 ? fp16_to_float(from[i]) : bf16_to_float(from[i]);
+        x[i] = a->dtype == DTYPE_F16 ? fp16_to_float(src[i]) : bf16_to_float(src[i]);
 }
 
 /* What travels: first the 16-bit floats, then the others, from a multiple of 64 bytes. */
@@ -125,41 +125,41 @@ static void bucket_start_ref(const struct step *s)
         start_part(a, s, bucket_part(a, len, r), r);
 }
 
-static void scale(const struct bucket_attrs *a, const float *from, int64_t n, float *x)
+static void scale(const struct bucket_attrs *a, const float *src, int64_t n, float *x)
 {
     float share = 1 / (float)a->group->world;
 
     for (int64_t i = 0; i < n; i++)
-        x[i] = from[i] * share;
+        x[i] = src[i] * share;
 }
 
 static void bucket_join_ref(const struct step *s)
 {
     const struct bucket_attrs *a = s->node->attrs;
-    struct bucket_part own = bucket_part(a, tensor_len(s->node->out[0]), a->group->rank);
+    struct bucket_part part = bucket_part(a, tensor_len(s->node->out[0]), a->group->rank);
     float *x = s->out[0], *wide;
     const uint16_t *half;
 
     a->group->finish(a->group);
     if (!a->run) {
-        scale(a, x + own.from, own.to - own.from, x + own.from);
+        scale(a, x + part.from, part.to - part.from, x + part.from);
         return;
     }
-    half = (const uint16_t *)s->in[0] + bucket_half(a, own.from);
-    wide = wide_part(a, s->in[0]) + (own.from - bucket_half(a, own.from));
+    half = (const uint16_t *)s->in[0] + bucket_half(a, part.from);
+    wide = wide_part(a, s->in[0]) + (part.from - bucket_half(a, part.from));
     for (int i = 0; i < a->nrun; i++) {
         const struct bucket_run *r = &a->run[i];
-        int64_t from = r->offset > own.from ? r->offset : own.from;
-        int64_t end = r->offset + r->len < own.to ? r->offset + r->len : own.to;
+        int64_t begin = r->offset > part.from ? r->offset : part.from;
+        int64_t end = r->offset + r->len < part.to ? r->offset + r->len : part.to;
 
-        if (from >= end)
+        if (begin >= end)
             continue;
         if (r->half) {
-            widen(a, half, end - from, x + from);
-            half += end - from;
+            widen(a, half, end - begin, x + begin);
+            half += end - begin;
         } else {
-            scale(a, wide, end - from, x + from);
-            wide += end - from;
+            scale(a, wide, end - begin, x + begin);
+            wide += end - begin;
         }
     }
 }

@@ -98,10 +98,10 @@ HOST_DEVICE static inline void control_scale(struct control *c, const struct sca
     if (s->losses <= 1)
         scaler_update(s, &c->loss_scale, &c->growth_count, c->overflow != 0);
     for (int k = 0; s->losses > 1 && k < s->losses; k++) {
-        struct loss_scaler *own = &c->scalers[k];
+        struct loss_scaler *scaler = &c->scalers[k];
 
-        scaler_update(s, &own->scale, &own->growth_count, own->overflow != 0);
-        own->overflow = 0;
+        scaler_update(s, &scaler->scale, &scaler->growth_count, scaler->overflow != 0);
+        scaler->overflow = 0;
     }
 }
 

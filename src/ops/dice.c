@@ -38,17 +38,17 @@ static int64_t dice_flops(const struct node *n)
     return 7 * tensor_len(n->in[ROW_LOSS_LOGITS]);
 }
 
-static void add_row(const struct dice_attrs *a, const float *z, int64_t classes, int own,
-                    struct dice_class *c)
+static void add_row(const struct dice_attrs *a, const float *z, int64_t classes,
+                    int label, struct dice_class *c)
 {
     double lse = log_sum_exp(z, classes);
 
     for (int64_t k = 0; k < classes; k++) {
         double p = exp(z[k] - lse);
 
-        c[k].overlap += own == k ? p : 0;
+        c[k].overlap += label == k ? p : 0;
         c[k].mass += a->squared ? p * p : p;
-        c[k].labels += own == k;
+        c[k].labels += label == k;
     }
 }
 
@@ -64,11 +64,11 @@ static void dice_ref(const struct step *s)
     double loss = 0;
 
     for (int64_t i = 0; i < rows; i++) {
-        int own = row_label_checked(&labels, i, classes);
+        int label = row_label_checked(&labels, i, classes);
 
-        if (own >= 0)
-            add_row(a, (const float *)s->in[ROW_LOSS_LOGITS] + i * classes, classes, own,
-                    c);
+        if (label >= 0)
+            add_row(a, (const float *)s->in[ROW_LOSS_LOGITS] + i * classes, classes,
+                    label, c);
     }
     for (int64_t k = 0; k < classes; k++) {
         double on_label, always;
@@ -96,9 +96,9 @@ const struct op op_dice = {
 
 /* Returns the derivative of the loss with respect to p_k. */
 static double slope(const struct dice_attrs *a, const float *sums, int64_t classes,
-                    int64_t k, int own, double p)
+                    int64_t k, int label, double p)
 {
-    return (own == k ? (double)sums[k] : 0) +
+    return (label == k ? (double)sums[k] : 0) +
            (double)sums[classes + k] * (a->squared ? p : 1);
 }
 
@@ -115,17 +115,18 @@ static void dice_grad_ref(const struct step *s)
     for (int64_t i = 0; i < rows; i++) {
         const float *z = (const float *)s->in[ROW_LOSS_GRAD_LOGITS] + i * classes;
         float *dz = (float *)s->out[0] + i * classes;
-        int own = row_label_checked(&labels, i, classes);
+        int label = row_label_checked(&labels, i, classes);
         double lse = log_sum_exp(z, classes), all = 0;
 
         for (int64_t k = 0; k < classes; k++)
-            all += exp(z[k] - lse) * slope(a, sums, classes, k, own, exp(z[k] - lse));
+            all += exp(z[k] - lse) * slope(a, sums, classes, k, label, exp(z[k] - lse));
         for (int64_t k = 0; k < classes; k++) {
             double p = exp(z[k] - lse);
 
-            dz[k] = own >= 0
-                        ? (float)(p * (slope(a, sums, classes, k, own, p) - all) * dloss)
-                        : 0;
+            dz[k] =
+                label >= 0
+                    ? (float)(p * (slope(a, sums, classes, k, label, p) - all) * dloss)
+                    : 0;
         }
     }
 }

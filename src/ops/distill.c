@@ -85,12 +85,12 @@ static double row_loss(const struct distill_attrs *a, const float *z,
                        const float *teacher, int64_t n)
 {
     double t = a->hard ? 1 : (double)a->temperature, lse = tempered(z, n, t), sum = 0;
-    double own = tempered(teacher, n, t);
+    double prob = tempered(teacher, n, t);
 
     if (a->hard)
         return lse - z[largest(teacher, n)];
     for (int64_t k = 0; k < n; k++) {
-        double log_q = teacher[k] / t - own;
+        double log_q = teacher[k] / t - prob;
 
         sum += exp(log_q) * (log_q - z[k] / t + lse);
     }

@@ -80,11 +80,11 @@ static void gather_ref(const struct step *s)
     float *y = s->out[0];
 
     for (int64_t i = 0; i < a->outer * a->n; i++) {
-        int64_t from = a->index[i % a->n];
+        int64_t start = a->index[i % a->n];
 
         for (int64_t k = 0; k < a->inner; k++)
             y[i * a->inner + k] =
-                from < 0 ? 0 : x[(i / a->n * a->all + from) * a->inner + k];
+                start < 0 ? 0 : x[(i / a->n * a->all + start) * a->inner + k];
     }
 }
 

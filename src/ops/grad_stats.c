@@ -10,9 +10,9 @@ void grad_stats(struct builder *b, struct tensor *grads, struct tensor *control)
 }
 
 void grad_stats_shared(struct builder *b, struct tensor *grads, struct tensor *control,
-                       const struct collective *group, int64_t from, int64_t len)
+                       const struct collective *group, int64_t start, int64_t len)
 {
-    struct grad_stats_attrs a = {"grad_stats", group, from, len};
+    struct grad_stats_attrs a = {"grad_stats", group, start, len};
 
     node_update(b, &op_grad_stats, a.layer, &a, &grads, 1, &control, 1);
 }

@@ -46,11 +46,11 @@ struct label_targets label_targets_of(const struct step *s, int lam, double smoo
 /* True if the label is not -1 (with lam: nor its partner's). */
 static inline bool label_valid(const struct label_targets *t, int64_t i)
 {
-    int32_t own = t->label[i], partner = t->label[t->samples - 1 - i];
+    int32_t target = t->label[i], partner = t->label[t->samples - 1 - i];
 
-    if (own >= t->classes || own < -1)
-        BUG("label %d of %lld classes", own, (long long)t->classes);
-    return own >= 0 && (!t->lam || partner >= 0);
+    if (target >= t->classes || target < -1)
+        BUG("label %d of %lld classes", target, (long long)t->classes);
+    return target >= 0 && (!t->lam || partner >= 0);
 }
 
 static inline int64_t label_count_valid(const struct label_targets *t)

@@ -102,11 +102,11 @@ static void layernorm_ref(const struct step *s)
     int64_t channels = tensor_channels(s->node->in[LAYERNORM_X]);
 
     for (int64_t row = 0; row < rows_of(s->node->in[LAYERNORM_X]); row++) {
-        const float *from = x + row * channels;
+        const float *src = x + row * channels;
 
-        row_statistics(from, channels, (double)a->eps, &mean[row], &rstd[row]);
+        row_statistics(src, channels, (double)a->eps, &mean[row], &rstd[row]);
         for (int64_t c = 0; c < channels; c++) {
-            double xhat = ((double)from[c] - mean[row]) * rstd[row];
+            double xhat = ((double)src[c] - mean[row]) * rstd[row];
 
             y[row * channels + c] =
                 (float)(weight ? xhat * weight[c] + (double)bias[c] : xhat);

@@ -11,12 +11,12 @@
  * `own`: index of the scale in control.own, from 1; 0: control.loss_scale. */
 HOST_DEVICE static inline float loss_scale_value(const struct control *c,
                                                  const struct accumulation *a,
-                                                 int overflow_at, int own)
+                                                 int overflow_at, int separate)
 {
     if (overflow_at > 0 && c->step + 1 == overflow_at)
         return INFINITY;
     return accumulation_seed(a, c->micro,
-                             own ? c->scalers[own - 1].scale : c->loss_scale);
+                             separate ? c->scalers[separate - 1].scale : c->loss_scale);
 }
 
 #endif

@@ -75,11 +75,11 @@ static const char *matmul_shape(struct node *n)
 }
 
 /* Exchanges rows and columns. */
-static void transpose(int64_t dst[MATMUL_STRIDES], const int64_t from[MATMUL_STRIDES])
+static void transpose(int64_t dst[MATMUL_STRIDES], const int64_t src[MATMUL_STRIDES])
 {
-    memcpy(dst, from, MATMUL_STRIDES * sizeof(*dst));
-    dst[MATMUL_ROW] = from[MATMUL_COLUMN];
-    dst[MATMUL_COLUMN] = from[MATMUL_ROW];
+    memcpy(dst, src, MATMUL_STRIDES * sizeof(*dst));
+    dst[MATMUL_ROW] = src[MATMUL_COLUMN];
+    dst[MATMUL_COLUMN] = src[MATMUL_ROW];
 }
 
 /* Makes a result of the shape of t. */

@@ -16,10 +16,10 @@ enum { METRICS_TOP = 5 };
 
 /* True if logit `other` at index k beats `own` at index label. A NaN beats everything as
  * `other` and nothing as `own`. */
-HOST_DEVICE static inline bool metrics_beats(float other, int64_t k, float own,
+HOST_DEVICE static inline bool metrics_beats(float other, int64_t k, float correct,
                                              int64_t label)
 {
-    return k != label && (!(other <= own) || (other >= own && k < label));
+    return k != label && (!(other <= correct) || (other >= correct && k < label));
 }
 
 HOST_DEVICE static inline int64_t metrics_rank(const float *logit, int64_t classes,

@@ -31,10 +31,10 @@ HOST_DEVICE static inline double mix_uniform(uint32_t word)
 
 /* log of a Gamma(a) variate; `which` is 0 or 1 */
 HOST_DEVICE static inline double mix_log_gamma(uint64_t seed, uint64_t run, int64_t i,
-                                               double a, int which)
+                                               double a, int index)
 {
     double d = a + 1 - 1.0 / 3, c = 1 / sqrt(9 * d), v = 1;
-    int first = MIX_FIRST_BETA + which * (MIX_TRIES + 1);
+    int first = MIX_FIRST_BETA + index * (MIX_TRIES + 1);
     double boost = mix_uniform(mix_word(seed, run, i, first).v[0]);
 
     for (int t = 0; t < MIX_TRIES; t++) {

@@ -89,12 +89,12 @@ static void ohem_ref(const struct step *s)
 
     for (int64_t i = 0; i < rows; i++) {
         const float *z = (const float *)s->in[ROW_LOSS_LOGITS] + i * classes;
-        int own = row_label_checked(&labels, i, classes);
+        int label = row_label_checked(&labels, i, classes);
 
         loss[i] = -1;
-        if (own < 0)
+        if (label < 0)
             continue;
-        loss[i] = ohem_row((float)log_sum_exp(z, classes), z[own]);
+        loss[i] = ohem_row((float)log_sum_exp(z, classes), z[label]);
         sorted[valid++] = loss[i];
     }
     qsort(sorted, (size_t)valid, sizeof(*sorted), larger_first);
@@ -142,10 +142,10 @@ static void ohem_grad_ref(const struct step *s)
         float *dz = (float *)s->out[0] + i * classes;
         double w = ohem_weight(loss[i], sums[OHEM_CUT], sums[OHEM_TIE]) * scale;
         double lse = log_sum_exp(z, classes);
-        int own = row_label(&labels, i);
+        int label = row_label(&labels, i);
 
         for (int64_t k = 0; k < classes; k++)
-            dz[k] = loss[i] < 0 ? 0 : (float)((exp(z[k] - lse) - (own == k)) * w);
+            dz[k] = loss[i] < 0 ? 0 : (float)((exp(z[k] - lse) - (label == k)) * w);
     }
 }
 

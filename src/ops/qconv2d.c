@@ -13,9 +13,9 @@ static const struct attr qconv2d_attr_table[] = {
 
 const char *qlayer_check(const struct node *n, int64_t out)
 {
-    const struct node *from = n->in[QLAYER_X]->producer;
+    const struct node *src = n->in[QLAYER_X]->producer;
 
-    if (!from || from->op != &op_quantize)
+    if (!src || src->op != &op_quantize)
         return "x must be quantized";
     if (!tensor_is_vector(n->in[QLAYER_WEIGHT_SCALE], out))
         return "the weights need a scale for each channel";

@@ -77,10 +77,10 @@ static const char *qkv_bias_grad_shape(struct node *n)
 static void qkv_bias_grad_ref(const struct step *s)
 {
     size_t size = tensor_size(s->node->out[QKV_BIAS_Q]);
-    const char *from = s->in[QKV_BIAS_GRAD_D];
+    const char *src = s->in[QKV_BIAS_GRAD_D];
 
-    memcpy(s->out[QKV_BIAS_Q], from, size);
-    memcpy(s->out[QKV_BIAS_V], from + 2 * size, size);
+    memcpy(s->out[QKV_BIAS_Q], src, size);
+    memcpy(s->out[QKV_BIAS_V], src + 2 * size, size);
 }
 
 const struct op op_qkv_bias_grad = {

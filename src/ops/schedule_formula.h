@@ -70,9 +70,9 @@ struct schedule {
     double pct_start, div, final_div; /* onecycle */
 };
 
-HOST_DEVICE static inline double schedule_arc(double from, double end, double share)
+HOST_DEVICE static inline double schedule_arc(double begin, double end, double share)
 {
-    return end + (from - end) * 0.5 * (1 + cos(3.14159265358979323846 * share));
+    return end + (begin - end) * 0.5 * (1 + cos(3.14159265358979323846 * share));
 }
 
 HOST_DEVICE static inline double schedule_onecycle(const struct schedule *s, int64_t t)
@@ -132,19 +132,19 @@ HOST_DEVICE static inline double schedule_after(const struct schedule *s, int64_
 
 HOST_DEVICE static inline double schedule_lr(const struct schedule *s, int64_t t)
 {
-    double from, share = 1;
+    double start, share = 1;
 
     if (t < s->frozen)
         return s->frozen_rate;
     if (!s->swa || t < s->swa_start)
         return schedule_after(s, t - s->frozen);
-    from = schedule_after(s, s->swa_start - s->frozen);
+    start = schedule_after(s, s->swa_start - s->frozen);
     if (s->swa_rate < 0)
-        return from;
+        return start;
     if (t - s->swa_start < s->swa_anneal)
         share = (double)(t - s->swa_start) / (double)s->swa_anneal;
-    return s->swa_linear ? from + (s->swa_rate - from) * share
-                         : schedule_arc(from, s->swa_rate, share);
+    return s->swa_linear ? start + (s->swa_rate - start) * share
+                         : schedule_arc(start, s->swa_rate, share);
 }
 
 #endif

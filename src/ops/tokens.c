@@ -89,11 +89,11 @@ static struct tensor *slice(struct builder *b, struct tensor *x,
     return node(b, &op_slice_tokens, a.layer, &a, &x, 1);
 }
 
-struct tensor *slice_tokens(struct builder *b, struct tensor *x, int from, int len,
+struct tensor *slice_tokens(struct builder *b, struct tensor *x, int start, int len,
                             const char *layer)
 {
     return slice(b, x,
-                 (struct slice_tokens_attrs){.layer = layer, .from = from, .len = len});
+                 (struct slice_tokens_attrs){.layer = layer, .from = start, .len = len});
 }
 
 struct tensor *select_token(struct builder *b, struct tensor *x, int i, const char *layer)

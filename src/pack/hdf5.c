@@ -64,7 +64,7 @@ static void rows_start(struct hdf5 *f, struct rows *r, const char *name, hdf5_id
 }
 
 static void rows_add(struct hdf5 *f, struct rows *r, const char *name, hdf5_id type,
-                     const void *from)
+                     const void *src)
 {
     const struct hdf5_library *lib = f->lib;
     hdf5_size start = r->n, one = 1, n = r->n + 1;
@@ -76,7 +76,7 @@ static void rows_add(struct hdf5 *f, struct rows *r, const char *name, hdf5_id t
     space = check(f, lib->Dget_space(r->id));
     memory = check(f, lib->Screate_simple(1, &one, NULL));
     check(f, lib->Sselect_hyperslab(space, HDF5_SELECT_SET, &start, NULL, &one, NULL));
-    check(f, lib->Dwrite(r->id, type, memory, space, 0, from));
+    check(f, lib->Dwrite(r->id, type, memory, space, 0, src));
     check(f, lib->Sclose(memory));
     check(f, lib->Sclose(space));
     r->n++;

@@ -47,11 +47,11 @@ static void empty_folder(const char *dir)
 
 static void move(const char *dir, const char *name, const char *out)
 {
-    char *from = path_join(dir, name), *dst = path_join(out, name);
+    char *src = path_join(dir, name), *dst = path_join(out, name);
 
-    if (rename(from, dst) < 0)
-        die("cannot rename '%s' to '%s': %s", from, dst, strerror(errno));
-    free(from);
+    if (rename(src, dst) < 0)
+        die("cannot rename '%s' to '%s': %s", src, dst, strerror(errno));
+    free(src);
     free(dst);
 }
 
@@ -85,13 +85,13 @@ static void drop_item(const struct packer *p, struct pack_item *item)
 }
 
 /* Encodes samples [from, to), at most p->block, in parallel and adds them in order. */
-static void add_block(struct packer *p, void *file, int64_t from, int64_t end)
+static void add_block(struct packer *p, void *file, int64_t begin, int64_t end)
 {
-    int n = (int)(end - from);
+    int n = (int)(end - begin);
 
 #pragma omp parallel for schedule(dynamic) num_threads(p->o->threads)
     for (int i = 0; i < n; i++)
-        pack_encode(&p->encoder[omp_get_thread_num()], &p->o->encoding, p->d, from + i,
+        pack_encode(&p->encoder[omp_get_thread_num()], &p->o->encoding, p->d, begin + i,
                     &p->item[i]);
     for (int i = 0; i < n; i++) {
         struct pack_item *item = &p->item[i];
@@ -110,21 +110,21 @@ static void add_block(struct packer *p, void *file, int64_t from, int64_t end)
 }
 
 /* Writes the container of samples [from, to) unless it already exists. */
-static void pack_container(struct packer *p, const char *stem, int64_t from, int64_t end)
+static void pack_container(struct packer *p, const char *stem, int64_t begin, int64_t end)
 {
     const struct pack_format *format = p->o->format;
     char *main = xasprintf("%s%s", stem, format->ending);
     char *path = path_join(p->o->out, main);
 
     if (file_exists(path)) {
-        p->result.kept += end - from;
+        p->result.kept += end - begin;
     } else {
         int64_t before = p->result.samples;
         void *file;
 
         empty_folder(p->dir);
-        file = format->create(p->dir, stem, from);
-        for (int64_t i = from; i < end; i += p->block)
+        file = format->create(p->dir, stem, begin);
+        for (int64_t i = begin; i < end; i += p->block)
             add_block(p, file, i, i + p->block < end ? i + p->block : end);
         format->finish(file);
         if (p->result.samples > before)
@@ -151,10 +151,10 @@ struct pack_result pack_split(const struct pack_options *o, const struct dataset
     for (int i = 0; i < o->threads; i++)
         pack_encoder_init(&p.encoder[i], &o->encoding.limits);
     p.item = xcalloc((size_t)p.block, sizeof(*p.item));
-    for (int64_t from = 0; from < d->n; from += shard, k++) {
+    for (int64_t start = 0; start < d->n; start += shard, k++) {
         char *stem = whole ? xstrdup(split) : xasprintf("%s-%06" PRId64, split, k);
 
-        pack_container(&p, stem, from, from + shard < d->n ? from + shard : d->n);
+        pack_container(&p, stem, start, start + shard < d->n ? start + shard : d->n);
         free(stem);
     }
     for (int i = 0; i < o->threads; i++)

@@ -46,7 +46,7 @@ static void part(struct pack_file *out, enum record_kind kind, const void *data,
 static void record(struct pack_file *out, const struct record_head *h, const void *data,
                    size_t len)
 {
-    size_t n = sizeof(*h) + len, from = 0;
+    size_t n = sizeof(*h) + len, start = 0;
     uint8_t *all = xmalloc(n);
 
     memcpy(all, h, sizeof(*h));
@@ -57,10 +57,10 @@ static void record(struct pack_file *out, const struct record_head *h, const voi
         memcpy(&word, all + pos, sizeof(word));
         if (word != RECORD_MAGIC)
             continue;
-        part(out, from ? RECORD_MIDDLE : RECORD_FIRST, all + from, pos - from);
-        from = pos + 4;
+        part(out, start ? RECORD_MIDDLE : RECORD_FIRST, all + start, pos - start);
+        start = pos + 4;
     }
-    part(out, from ? RECORD_LAST : RECORD_WHOLE, all + from, n - from);
+    part(out, start ? RECORD_LAST : RECORD_WHOLE, all + start, n - start);
     free(all);
 }
 

@@ -38,11 +38,11 @@ static struct downsampled downsample(const struct curve *c)
     t.x = xcalloc((size_t)t.n + 1, sizeof(*t.x));
     t.y = xcalloc((size_t)t.n + 1, sizeof(*t.y));
     for (int i = 0; i < t.n; i++) {
-        int from = (int)((int64_t)i * c->n / t.n);
+        int begin = (int)((int64_t)i * c->n / t.n);
         int end = (int)((int64_t)(i + 1) * c->n / t.n), good = 0;
         double sum = 0;
 
-        for (int k = from; k < end; k++) {
+        for (int k = begin; k < end; k++) {
             good += is_drawable(c->y[k]);
             sum += is_drawable(c->y[k]) ? c->y[k] : 0;
         }
@@ -148,20 +148,20 @@ static void add_grid(struct strbuf *s, const struct axes *a)
 }
 
 static void add_polyline(struct strbuf *s, const struct curve *c, const struct axes *a,
-                         const struct downsampled *t, int from, int end)
+                         const struct downsampled *t, int begin, int end)
 {
     int color = c->color % PAGE_COLORS;
 
-    if (from == end)
+    if (begin == end)
         return;
     strbuf_addf(s, "<polyline class=\"c%d p%d\" data-name=\"", color, c->dash);
     html_add(s, c->name);
     strbuf_addstr(s, "\" points=\"");
-    for (int i = from; i < end; i++)
-        strbuf_addf(s, "%s%.1f,%.1f", i > from ? " " : "", x_of(a, t->x[i]),
+    for (int i = begin; i < end; i++)
+        strbuf_addf(s, "%s%.1f,%.1f", i > begin ? " " : "", x_of(a, t->x[i]),
                     y_of(a, t->y[i]));
     strbuf_addstr(s, "\"/>");
-    for (int i = from; end - from <= DOT_BELOW && i < end; i++)
+    for (int i = begin; end - begin <= DOT_BELOW && i < end; i++)
         strbuf_addf(s, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\"/>", color,
                     x_of(a, t->x[i]), y_of(a, t->y[i]));
 }
@@ -169,13 +169,13 @@ static void add_polyline(struct strbuf *s, const struct curve *c, const struct a
 static void add_curve(struct strbuf *s, const struct curve *c, const struct axes *a,
                       const struct downsampled *t)
 {
-    int from = 0;
+    int start = 0;
 
     for (int i = 0; i <= t->n; i++) {
         if (i < t->n && is_drawable(t->y[i]))
             continue;
-        add_polyline(s, c, a, t, from, i);
-        from = i + 1;
+        add_polyline(s, c, a, t, start, i);
+        start = i + 1;
     }
 }
 

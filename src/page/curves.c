@@ -204,19 +204,19 @@ static void fill_legend(struct drawing *d, const bool *drawn)
                 (struct legend){roles[k].name, -1, roles[k].dash_of_many};
 }
 
-static void add_chart(struct strbuf *s, int which, const struct page_run *r, int n,
+static void add_chart(struct strbuf *s, int index, const struct page_run *r, int n,
                       const char *along)
 {
-    struct drawing d = {.which = which, .n = n, .run = r};
+    struct drawing d = {.which = index, .n = n, .run = r};
     bool *drawn = xcalloc((size_t)n, sizeof(*drawn));
 
     d.curve = xcalloc((size_t)n * PARTS, sizeof(*d.curve));
     d.name = xcalloc((size_t)n * PARTS, sizeof(*d.name));
     d.legend = xcalloc((size_t)n + ROLES, sizeof(*d.legend));
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < PARTS && charts[which].part[k].series; k++) {
+        for (int k = 0; k < PARTS && charts[index].part[k].series; k++) {
             const struct page_series *series =
-                page_run_series(&r[i], charts[which].part[k].series);
+                page_run_series(&r[i], charts[index].part[k].series);
 
             if (!has_values(series))
                 continue;
@@ -225,10 +225,10 @@ static void add_chart(struct strbuf *s, int which, const struct page_run *r, int
         }
     fill_legend(&d, drawn);
     if (!is_dull(&d))
-        (void)chart_add(s, &(struct chart){.title = charts[which].title,
-                                           .unit = charts[which].unit,
+        (void)chart_add(s, &(struct chart){.title = charts[index].title,
+                                           .unit = charts[index].unit,
                                            .along = along,
-                                           .logarithmic = charts[which].logarithmic,
+                                           .logarithmic = charts[index].logarithmic,
                                            .curve = d.curve,
                                            .n = d.ncurve,
                                            .legend = n > 1 ? d.legend : NULL,

@@ -11,23 +11,23 @@
  * delimiter: a comma, a newline, or NUL. */
 static char parse_cell(char **c, const char **cell)
 {
-    char *dst = *c, *from = *c, end;
-    bool quoted = *from == '"';
+    char *dst = *c, *src = *c, end;
+    bool quoted = *src == '"';
 
     *cell = dst;
-    for (from += quoted; *from; from++) {
-        if (!quoted && strchr(",\r\n", *from))
+    for (src += quoted; *src; src++) {
+        if (!quoted && strchr(",\r\n", *src))
             break;
-        if (quoted && *from == '"' && from[1] != '"') {
+        if (quoted && *src == '"' && src[1] != '"') {
             quoted = false; /* the cell ends here */
             continue;
         }
-        from += quoted && *from == '"'; /* "" is an escaped quote */
-        *dst++ = *from;
+        src += quoted && *src == '"'; /* "" is an escaped quote */
+        *dst++ = *src;
     }
-    from += *from == '\r';
-    end = *from;
-    *c = from + (end != '\0');
+    src += *src == '\r';
+    end = *src;
+    *c = src + (end != '\0');
     *dst = '\0';
     if (**cell == '\'' && (*cell)[1] && strchr("=+-@", (*cell)[1]))
         ++*cell; /* csv_add_name() adds a ' to protect spreadsheets */

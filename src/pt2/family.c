@@ -200,7 +200,7 @@ static const char *const *check(const struct model *m, const struct model_option
     static const char *const name[] = {"MODEL.NAME", NULL},
                              *const eval[] = {"MODEL.EVAL", NULL},
                              *const size[] = {"DATA.IMG_SIZE", "MODEL.NAME", NULL};
-    const struct imported *own = m->arch;
+    const struct imported *net = m->arch;
     int high = m->height ? m->height : m->size;
 
     if (m->size && (width != m->size || height != high)) {
@@ -210,9 +210,9 @@ static const char *const *check(const struct model *m, const struct model_option
                     m->name, m->size, high, width, height);
         return size;
     }
-    if (!try_import(own, own->program, o, height, width, why))
+    if (!try_import(net, net->program, o, height, width, why))
         return name;
-    if (own->eval != own->program && !try_import(own, own->eval, o, height, width, why))
+    if (net->eval != net->program && !try_import(net, net->eval, o, height, width, why))
         return eval;
     return NULL;
 }

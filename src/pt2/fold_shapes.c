@@ -125,13 +125,13 @@ static void fold_repeat(struct pt2_import *c, const struct pt2_fold_row *row)
         dim[d] = repeats[d] * (d < more ? 1 : x.dim[d - more]);
     y = pt2_host_new(c, pt2_fold_dtype(c), n, dim);
     for (int64_t i = 0; !c->why->len && i < y.host->len; i++) {
-        int64_t from = x.offset, rest = i;
+        int64_t start = x.offset, rest = i;
 
         for (int d = n - 1; d >= more; d--) {
-            from += rest % dim[d] % x.dim[d - more] * x.stride[d - more];
+            start += rest % dim[d] % x.dim[d - more] * x.stride[d - more];
             rest /= dim[d];
         }
-        y.host->data[i] = x.host->data[from];
+        y.host->data[i] = x.host->data[start];
     }
     pt2_fold_result(c, y);
 }
@@ -152,13 +152,13 @@ static void fold_repeat_interleave(struct pt2_import *c, const struct pt2_fold_r
     dim[d] *= times;
     y = pt2_host_new(c, pt2_fold_dtype(c), x.ndim, dim);
     for (int64_t i = 0; !c->why->len && i < y.host->len; i++) {
-        int64_t from = x.offset, rest = i;
+        int64_t start = x.offset, rest = i;
 
         for (int k = x.ndim - 1; k >= 0; k--) {
-            from += rest % dim[k] / (k == d ? times : 1) * x.stride[k];
+            start += rest % dim[k] / (k == d ? times : 1) * x.stride[k];
             rest /= dim[k];
         }
-        y.host->data[i] = x.host->data[from];
+        y.host->data[i] = x.host->data[start];
     }
     pt2_fold_result(c, y);
 }
@@ -233,13 +233,13 @@ static void join(struct pt2_import *c, struct pt2_value *v, int n, int d)
 static void fold_join(struct pt2_import *c, const struct pt2_fold_row *row)
 {
     int n;
-    struct pt2_value **from = pt2_constants(c, "tensors", &n), *v;
+    struct pt2_value **src = pt2_constants(c, "tensors", &n), *v;
     bool stack = row->number > 0;
-    int d = pt2_dim(c, pt2_int(c, "dim", 0), from[0]->ndim + stack);
+    int d = pt2_dim(c, pt2_int(c, "dim", 0), src[0]->ndim + stack);
 
     v = arena_new(&c->b->g->arena, (size_t)n * sizeof(*v));
     for (int i = 0; i < n && !c->why->len; i++) {
-        v[i] = *from[i];
+        v[i] = *src[i];
         if (stack && v[i].ndim == PT2_DIMS)
             pt2_refuse(c, "more than %d dims", PT2_DIMS);
         if (!stack || c->why->len)

@@ -112,12 +112,12 @@ static const char *bind_inputs(struct call *c, json_t *args, size_t first)
 
 static const char *bind_outputs(struct call *c, json_t *outputs)
 {
-    json_t *from = json_object_get(c->graph, "outputs"),
+    json_t *src = json_object_get(c->graph, "outputs"),
            *first = json_array_get(outputs, 0),
            *list = json_object_get(first, "as_tensors"), *one;
     size_t i;
 
-    json_array_foreach(from, i, one)
+    json_array_foreach(src, i, one)
     {
         json_t *dst = json_array_get(list ? list : outputs, i);
         const char *inner = name_of(one),
@@ -170,10 +170,10 @@ static const char *read_call(struct call *c, json_t *node, size_t *after)
 
 static void note_results(struct call *c)
 {
-    json_t *own = json_object_get(c->graph, "nodes"), *one, *out;
+    json_t *nodes = json_object_get(c->graph, "nodes"), *one, *out;
     size_t i, k;
 
-    json_array_foreach(own, i, one)
+    json_array_foreach(nodes, i, one)
     {
         json_array_foreach(json_object_get(one, "outputs"), k, out)
         {

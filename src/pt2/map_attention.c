@@ -139,14 +139,15 @@ static void map_products(struct pt2_import *c, const struct attention *a)
 static struct pt2_value grouped(struct pt2_import *c, const struct pt2_value *v,
                                 const struct pt2_value *q)
 {
-    int64_t heads = q->dim[1], own = v->dim[1], dim[PT2_DIMS];
+    int64_t heads = q->dim[1], groups = v->dim[1], dim[PT2_DIMS];
     struct pt2_value y = *v;
 
-    if (q->ndim != 4 || v->ndim != 4 || heads % own) {
+    if (q->ndim != 4 || v->ndim != 4 || heads % groups) {
         pt2_refuse(c, "groups of heads that do not divide the heads");
         return y;
     }
-    memcpy(dim, (const int64_t[]){v->dim[0], own, heads / own, v->dim[2], v->dim[3]},
+    memcpy(dim,
+           (const int64_t[]){v->dim[0], groups, heads / groups, v->dim[2], v->dim[3]},
            5 * sizeof(*dim));
     y.ndim = 5;
     for (int d = 4; d > 2; d--) {

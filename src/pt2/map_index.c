@@ -106,7 +106,7 @@ void pt2_map_unfold(struct pt2_import *c)
     int64_t size = pt2_int(c, "size", 0), step = pt2_int(c, "step", 0), n;
     struct pt2_positions p;
     struct pt2_value y;
-    int from[PT2_DIMS];
+    int src[PT2_DIMS];
 
     if (!c->why->len && (size < 1 || step < 1 || size > x->dim[d] || x->ndim == PT2_DIMS))
         pt2_refuse(c, "windows that do not fit");
@@ -124,8 +124,8 @@ void pt2_map_unfold(struct pt2_import *c)
     if (c->why->len)
         return;
     for (int k = 0; k < y.ndim; k++)
-        from[k] = k == y.ndim - 1 ? d + 1 : k <= d ? k : k + 1;
-    pt2_value_permute(&y, from);
+        src[k] = k == y.ndim - 1 ? d + 1 : k <= d ? k : k + 1;
+    pt2_value_permute(&y, src);
     pt2_result(c, y);
 }
 

@@ -33,9 +33,9 @@ static struct pt2_value step_of(const struct pt2_value *x, int64_t t)
 
 /* Columns [from, from + len) of a matrix, as a tensor of their own. */
 static struct tensor *columns_of(struct pt2_import *c, const struct pt2_value *z,
-                                 int64_t from, int64_t len)
+                                 int64_t start, int64_t len)
 {
-    struct pt2_value part = pt2_value_part(z, 1, from, len);
+    struct pt2_value part = pt2_value_part(z, 1, start, len);
 
     if (!pt2_store(c, &part, (const int[]){0, 1}))
         return NULL;

@@ -189,15 +189,15 @@ static struct pt2_value as_three(struct pt2_import *c, const struct term *t,
 {
     const int kinds[] = {BATCH, rows, columns};
     struct pt2_value v = t->v;
-    int from[PT2_DIMS], n = 0;
+    int src[PT2_DIMS], n = 0;
     int64_t dim[3] = {1, 1, 1};
 
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < l->n[kinds[k]]; i++) {
-            from[n] = t->at[l->letter[kinds[k]][i]];
-            dim[k] *= t->v.dim[from[n++]];
+            src[n] = t->at[l->letter[kinds[k]][i]];
+            dim[k] *= t->v.dim[src[n++]];
         }
-    pt2_value_permute(&v, from);
+    pt2_value_permute(&v, src);
     if (!pt2_value_view(&v, 3, dim)) {
         if (!pt2_store(c, &v, (const int[]){0, 1, 2, 3, 4, 5, 6, 7}) ||
             !pt2_value_view(&v, 3, dim))
@@ -210,7 +210,7 @@ static struct pt2_value as_three(struct pt2_import *c, const struct term *t,
 void pt2_map_einsum(struct pt2_import *c)
 {
     const char *s = pt2_text(c, "equation", "");
-    int n, from[PT2_DIMS], k = 0;
+    int n, src[PT2_DIMS], k = 0;
     struct pt2_value **v = pt2_tensors(c, "tensors", &n), y;
     struct term a = {.v = *v[0]}, b = {.v = *v[n - 1]}, result = {.v = {.ndim = 0}};
     struct letters l = {0};
@@ -232,13 +232,13 @@ void pt2_map_einsum(struct pt2_import *c)
         for (int i = 0; i < l.n[kind]; i++) {
             int letter = l.letter[kind][i];
 
-            from[result.at[letter]] = k;
+            src[result.at[letter]] = k;
             dim[k++] = kind == OF_B ? b.v.dim[b.at[letter]] : a.v.dim[a.at[letter]];
         }
     if (!c->why->len && !pt2_value_view(&y, k, dim))
         pt2_refuse(c, "its result cannot be seen in its shape");
     if (c->why->len)
         return;
-    pt2_value_permute(&y, from);
+    pt2_value_permute(&y, src);
     pt2_result(c, y);
 }

@@ -61,7 +61,7 @@ struct operands {
 /* Joins dims that are stored next to each other, where both operands have them or one
  * broadcasts over them. Returns their number. */
 static int join_dims(const struct pt2_value *full, const struct pt2_value *part,
-                     const int *order, int64_t *all, int64_t *own)
+                     const int *order, int64_t *all, int64_t *dims)
 {
     bool before = false;
     int n = 0;
@@ -74,10 +74,10 @@ static int join_dims(const struct pt2_value *full, const struct pt2_value *part,
             continue;
         if (n && whole == before) {
             all[n - 1] *= full->dim[d];
-            own[n - 1] *= part->dim[d];
+            dims[n - 1] *= part->dim[d];
         } else {
             all[n] = full->dim[d];
-            own[n++] = part->dim[d];
+            dims[n++] = part->dim[d];
         }
         before = whole;
     }

@@ -133,13 +133,13 @@ void pt2_map_unflatten(struct pt2_import *c)
 
 /* ---- order ---- */
 
-static void permute(struct pt2_import *c, const struct pt2_value *of, const int *from)
+static void permute(struct pt2_import *c, const struct pt2_value *of, const int *src)
 {
     struct pt2_value x = *of;
 
     if (c->why->len)
         return;
-    pt2_value_permute(&x, from);
+    pt2_value_permute(&x, src);
     pt2_result_view(c, of, x);
 }
 
@@ -147,13 +147,13 @@ void pt2_map_permute(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_any(c, "self");
     int64_t dims[PT2_DIMS];
-    int n = pt2_ints(c, "dims", dims), from[PT2_DIMS];
+    int n = pt2_ints(c, "dims", dims), src[PT2_DIMS];
 
     if (n != x->ndim)
         pt2_refuse(c, "%d dims of %d", n, x->ndim);
     for (int d = 0; d < n; d++)
-        from[d] = pt2_dim(c, dims[d], x->ndim);
-    permute(c, x, from);
+        src[d] = pt2_dim(c, dims[d], x->ndim);
+    permute(c, x, src);
 }
 
 void pt2_map_transpose(struct pt2_import *c)
@@ -161,28 +161,28 @@ void pt2_map_transpose(struct pt2_import *c)
     const struct pt2_value *x = pt2_any(c, "self");
     bool axes = pt2_has(c, "axis0"); /* of swapaxes */
     int a = pt2_dim(c, pt2_int(c, axes ? "axis0" : "dim0", 0), x->ndim),
-        b = pt2_dim(c, pt2_int(c, axes ? "axis1" : "dim1", 0), x->ndim), from[PT2_DIMS];
+        b = pt2_dim(c, pt2_int(c, axes ? "axis1" : "dim1", 0), x->ndim), src[PT2_DIMS];
 
     for (int d = 0; d < PT2_DIMS; d++)
-        from[d] = d == a ? b : d == b ? a : d;
-    permute(c, x, from);
+        src[d] = d == a ? b : d == b ? a : d;
+    permute(c, x, src);
 }
 
 void pt2_map_movedim(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_any(c, "self");
     int s = pt2_dim(c, pt2_int(c, "source", 0), x->ndim),
-        end = pt2_dim(c, pt2_int(c, "destination", 0), x->ndim), from[PT2_DIMS], k = 0;
+        end = pt2_dim(c, pt2_int(c, "destination", 0), x->ndim), src[PT2_DIMS], k = 0;
 
     for (int d = 0; d < x->ndim; d++, k++) {
         if (k == s)
             k++;
         if (d == end)
-            from[d] = s, k--;
+            src[d] = s, k--;
         else
-            from[d] = k;
+            src[d] = k;
     }
-    permute(c, x, from);
+    permute(c, x, src);
 }
 
 /* ---- dims of size 1 ---- */
@@ -257,23 +257,23 @@ void pt2_map_slice(struct pt2_import *c)
 {
     const struct pt2_value *x = pt2_any(c, "self");
     int d = pt2_dim(c, pt2_int(c, "dim", 0), x->ndim);
-    int64_t n = x->ndim ? x->dim[d] : 0, from = pt2_int(c, "start", 0),
+    int64_t n = x->ndim ? x->dim[d] : 0, begin = pt2_int(c, "start", 0),
             end = pt2_int(c, "end", INT64_MAX), step = pt2_int(c, "step", 1);
     struct pt2_value y;
 
-    from = from < 0 ? from + n : from;
+    begin = begin < 0 ? begin + n : begin;
     end = end < 0 ? end + n : end;
-    from = from < 0 ? 0 : from > n ? n : from;
-    end = end < from ? from : end > n ? n : end;
+    begin = begin < 0 ? 0 : begin > n ? n : begin;
+    end = end < begin ? begin : end > n ? n : end;
     if (step < 1 || step > PT2_MOST)
         pt2_refuse(c, "a step of %lld", (long long)step);
     if (c->why->len)
         return;
-    if (end == from) {
+    if (end == begin) {
         pt2_result(c, (struct pt2_value){.kind = PT2_VALUE_VOID});
         return;
     }
-    y = pt2_value_part(x, d, from, (end - from + step - 1) / step);
+    y = pt2_value_part(x, d, begin, (end - begin + step - 1) / step);
     y.stride[d] *= step;
     pt2_result_view(c, x, y);
 }
@@ -310,18 +310,18 @@ static void cut(struct pt2_import *c, const struct pt2_value *x, int d, int n,
                 const int64_t *len)
 {
     struct pt2_value *item = arena_new(&c->b->g->arena, (size_t)n * sizeof(*item));
-    int64_t from = 0;
+    int64_t start = 0;
 
     for (int i = 0; i < n; i++) {
-        if (len[i] < 1 || len[i] > x->dim[d] - from) {
+        if (len[i] < 1 || len[i] > x->dim[d] - start) {
             pt2_refuse(c, "a part of %lld elements", (long long)len[i]);
             return;
         }
-        item[i] = pt2_value_part(x, d, from, len[i]);
-        from += len[i];
+        item[i] = pt2_value_part(x, d, start, len[i]);
+        start += len[i];
     }
-    if (from != x->dim[d])
-        pt2_refuse(c, "parts of %lld of %lld elements", (long long)from,
+    if (start != x->dim[d])
+        pt2_refuse(c, "parts of %lld of %lld elements", (long long)start,
                    (long long)x->dim[d]);
     pt2_result_list(c, x, item, n);
 }
@@ -338,8 +338,8 @@ static void cut_evenly(struct pt2_import *c, const struct pt2_value *x, int d,
         pt2_refuse(c, "more than %d parts", PARTS);
     if (c->why->len)
         return;
-    for (int64_t from = 0; from < all; from += each)
-        len[n++] = all - from < each ? all - from : each;
+    for (int64_t start = 0; start < all; start += each)
+        len[n++] = all - start < each ? all - start : each;
     cut(c, x, d, n, len);
 }
 

@@ -143,13 +143,13 @@ bool pt2_value_view(struct pt2_value *v, int ndim, const int64_t *dim)
     return true;
 }
 
-void pt2_value_permute(struct pt2_value *v, const int *from)
+void pt2_value_permute(struct pt2_value *v, const int *src)
 {
     struct pt2_value old = *v;
 
     for (int d = 0; d < v->ndim; d++) {
-        v->dim[d] = old.dim[from[d]];
-        v->stride[d] = old.stride[from[d]];
+        v->dim[d] = old.dim[src[d]];
+        v->stride[d] = old.stride[src[d]];
     }
 }
 
@@ -172,12 +172,12 @@ bool pt2_value_expand(struct pt2_value *v, int ndim, const int64_t *dim)
     return true;
 }
 
-struct pt2_value pt2_value_part(const struct pt2_value *x, int d, int64_t from,
+struct pt2_value pt2_value_part(const struct pt2_value *x, int d, int64_t start,
                                 int64_t len)
 {
     struct pt2_value y = *x;
 
-    y.offset += from * x->stride[d];
+    y.offset += start * x->stride[d];
     y.dim[d] = len;
     return y;
 }

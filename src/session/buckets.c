@@ -70,14 +70,14 @@ static struct bucket *next_bucket(struct buckets *l, int64_t offset, int grads)
 
 /* Cuts one backward phase into buckets; its gradients begin at float `from`. */
 static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
-                       int64_t from, int *grads)
+                       int64_t start, int *grads)
 {
     const struct flat *f = g->flat;
     struct bucket *b = NULL;
 
     for (int i = 0; i < f->ntrained; i++) {
         const struct segment *s = &f->segment[i];
-        int64_t pos = from + s->offset;
+        int64_t pos = start + s->offset;
         struct tensor *t = grad_at(g, (size_t)pos * sizeof(float));
         int64_t limit = l->n <= 1 && bytes > FIRST_BYTES ? FIRST_BYTES : bytes;
 

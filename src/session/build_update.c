@@ -115,13 +115,13 @@ static void shard_segments(struct shard *s, const struct build *t, int first, in
     for (int i = first; i < last; i++) {
         struct update_segment u = t->segment[i];
         int64_t end = s->from + s->len;
-        int64_t from = u.offset > s->from ? u.offset : s->from;
+        int64_t begin = u.offset > s->from ? u.offset : s->from;
         int64_t stop = u.offset + u.len < end ? u.offset + u.len : end;
 
-        if (from >= stop)
+        if (begin >= stop)
             continue;
-        u.offset = from - s->from;
-        u.len = stop - from;
+        u.offset = begin - s->from;
+        u.len = stop - begin;
         s->whole[s->nsegment] = i;
         s->segment[s->nsegment++] = u;
     }
@@ -158,11 +158,11 @@ static void build_one_optimizer(struct build *t, struct builder *b, const struct
     static const enum memory memory[] = {MEMORY_WEIGHTS, MEMORY_MOMENT1, MEMORY_MOMENT2};
     const struct optimizer_use *o = &p->groups.use[use];
     struct tensor *state[OPTIMIZER_STATES] = {NULL};
-    const struct shard *own = &t->shard;
-    const int *ptr = own->begin ? own->use : t->use;
+    const struct shard *shard = &t->shard;
+    const int *ptr = shard->begin ? shard->use : t->use;
     int moments = optimizer_moments(o->optimizer, &o->h);
     struct update u = {
-        .segment = (own->begin ? own->segment : t->segment) + ptr[use],
+        .segment = (shard->begin ? shard->segment : t->segment) + ptr[use],
         .nsegment = ptr[use + 1] - ptr[use],
         .clip_value = (float)p->clip_value,
     };
@@ -171,8 +171,8 @@ static void build_one_optimizer(struct build *t, struct builder *b, const struct
         u.round = p->half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
     for (int i = 0; i <= moments; i++)
         state[i] = graph_state(b, i ? o->optimizer->moment[i - 1] : "weights", memory[i],
-                               DTYPE_F32, i ? 0 : (size_t)own->from * sizeof(float),
-                               own->begin ? own->len : b->g->flat->trained_len);
+                               DTYPE_F32, i ? 0 : (size_t)shard->from * sizeof(float),
+                               shard->begin ? shard->len : b->g->flat->trained_len);
     optimizer_node(b, o->optimizer, &u, &o->h, grads, control_tensor(b), state);
 }
 
@@ -181,16 +181,17 @@ static void build_one_optimizer(struct build *t, struct builder *b, const struct
 static void build_optimizer(struct build *t, struct builder *b, const struct plan *p,
                             struct tensor *grads)
 {
-    const struct shard *own = &t->shard;
+    const struct shard *shard = &t->shard;
 
-    if (own->begin && own->len)
-        grads = graph_state(b, "own_grads", grads->memory, DTYPE_F32,
-                            grads->offset + (size_t)own->from * sizeof(float), own->len);
+    if (shard->begin && shard->len)
+        grads =
+            graph_state(b, "own_grads", grads->memory, DTYPE_F32,
+                        grads->offset + (size_t)shard->from * sizeof(float), shard->len);
     for (int i = 0; i < p->groups.nuse; i++)
-        if (t->use[i + 1] > t->use[i] && (!own->begin || own->len))
+        if (t->use[i + 1] > t->use[i] && (!shard->begin || shard->len))
             build_one_optimizer(t, b, p, grads, i);
-    if (own->begin)
-        all_gather(b, p->group, own->begin,
+    if (shard->begin)
+        all_gather(b, p->group, shard->begin,
                    graph_state(b, "weights", MEMORY_WEIGHTS, DTYPE_F32, 0,
                                b->g->flat->trained_len));
 }

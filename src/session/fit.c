@@ -243,7 +243,7 @@ bool fit_check(const struct session *s, struct strbuf *why)
 {
     struct strbuf kinds = STRBUF_INIT;
     struct device_memory m;
-    bool own = memory_of(s, &m);
+    bool known = memory_of(s, &m);
     size_t need = fit_need(s), limit = room(&m);
 
     if (need <= limit)
@@ -252,7 +252,7 @@ bool fit_check(const struct session *s, struct strbuf *why)
                 s->backend->describe(s->device));
     strbuf_add_bytes(why, (double)(need + m.reserve));
     add_kinds(&kinds, s);
-    if (own) {
+    if (known) {
         strbuf_addstr(&kinds, kinds.len ? ", libraries " : "libraries ");
         strbuf_add_bytes(&kinds, (double)m.reserve);
     }
@@ -261,7 +261,7 @@ bool fit_check(const struct session *s, struct strbuf *why)
     strbuf_addstr(why, " and ");
     strbuf_add_bytes(why, (double)m.free);
     strbuf_release(&kinds);
-    strbuf_addstr(why, own ? " are free" : " are all that the machine has");
+    strbuf_addstr(why, known ? " are free" : " are all that the machine has");
     add_cures(why, s, need, limit, m.reserve);
     return false;
 }

@@ -128,23 +128,23 @@ static const float votes[] = {0, 1}; /* batch.stop as a float */
 
 /* Writes the addresses of a batch's arrays in host memory. */
 static void sources_of(const struct lent_batch *b, const size_t size[BATCH_ARRAYS],
-                       const void *from[BATCH_ARRAYS])
+                       const void *src[BATCH_ARRAYS])
 {
-    from[BATCH_PIXELS] = b->pixels;
-    from[BATCH_LABELS] = b->labels;
-    from[BATCH_KEYS] = b->keys;
-    from[BATCH_JOBS] = b->jobs;
-    from[BATCH_SHARES] = b->shares ? b->shares : ones;
-    from[BATCH_TARGETS] = b->targets;
-    from[BATCH_SEED] = b->seed;
-    from[BATCH_VOTE] = &votes[b->stop];
+    src[BATCH_PIXELS] = b->pixels;
+    src[BATCH_LABELS] = b->labels;
+    src[BATCH_KEYS] = b->keys;
+    src[BATCH_JOBS] = b->jobs;
+    src[BATCH_SHARES] = b->shares ? b->shares : ones;
+    src[BATCH_TARGETS] = b->targets;
+    src[BATCH_SEED] = b->seed;
+    src[BATCH_VOTE] = &votes[b->stop];
     for (int i = 0; i < BATCH_ARRAYS; i++)
-        if (size[i] && !from[i])
+        if (size[i] && !src[i])
             BUG("a batch without array %d, of %zu bytes", i, size[i]);
 }
 
 static void copy_ahead(struct inflight *q, const struct inflight_place *dst,
-                       const void *const from[BATCH_ARRAYS], const struct lent_batch *b)
+                       const void *const src[BATCH_ARRAYS], const struct lent_batch *b)
 {
     struct inflight_slot *slot = &q->slot[q->batches++ % INFLIGHT_SLOTS];
     const struct backend_async *a = q->async;
@@ -166,7 +166,7 @@ static void copy_ahead(struct inflight *q, const struct inflight_place *dst,
     a->record(dev, LANE_COPY, slot->began);
     for (int i = 0; i < BATCH_ARRAYS; i++)
         if (dst->size[i])
-            a->copy_in(dev, LANE_COPY, array[i], from[i], dst->size[i]);
+            a->copy_in(dev, LANE_COPY, array[i], src[i], dst->size[i]);
     a->record(dev, LANE_COPY, slot->filled);
     a->wait(dev, LANE_RUN, slot->filled);
     for (int i = 0; i < BATCH_ARRAYS; i++)
@@ -183,17 +183,17 @@ void inflight_input(struct inflight *q, const struct inflight_place *dst,
                     const struct lent_batch *b)
 {
     struct lent_batch lent = *b;
-    const void *from[BATCH_ARRAYS];
+    const void *src[BATCH_ARRAYS];
     double began = clock_now();
 
-    sources_of(b, dst->size, from);
+    sources_of(b, dst->size, src);
     if (q->async) {
-        copy_ahead(q, dst, from, b);
+        copy_ahead(q, dst, src, b);
         return;
     }
     for (int i = 0; i < BATCH_ARRAYS; i++)
         if (dst->size[i])
-            q->backend->copy_in(q->device, dst->to[i], from[i], dst->size[i]);
+            q->backend->copy_in(q->device, dst->to[i], src[i], dst->size[i]);
     give_back(&lent, clock_now() - began);
 }
 

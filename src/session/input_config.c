@@ -26,16 +26,16 @@ static const char *own_key(const struct config *cfg)
 /* Both keys mean the same: if only one is set, copies it to the other. */
 static void preset_channels(struct config *cfg)
 {
-    const char *key = own_key(cfg), *from, *dst;
+    const char *key = own_key(cfg), *src, *dst;
     struct strbuf text = STRBUF_INIT, where = STRBUF_INIT;
 
     if (!key || !config_where(cfg, key) == !config_where(cfg, "MODEL.IN_CHANS"))
         return;
-    from = config_where(cfg, key) ? key : "MODEL.IN_CHANS";
+    src = config_where(cfg, key) ? key : "MODEL.IN_CHANS";
     dst = config_where(cfg, key) ? "MODEL.IN_CHANS" : key;
-    strbuf_addf(&text, "%lld", (long long)config_get(cfg, from)->i);
-    strbuf_addf(&where, "%s %s", from, text.buf);
-    if (config_get(cfg, dst)->i != config_get(cfg, from)->i)
+    strbuf_addf(&text, "%lld", (long long)config_get(cfg, src)->i);
+    strbuf_addf(&where, "%s %s", src, text.buf);
+    if (config_get(cfg, dst)->i != config_get(cfg, src)->i)
         config_preset(cfg, dst, text.buf, where.buf);
     strbuf_release(&text);
     strbuf_release(&where);

@@ -232,7 +232,7 @@ static int custom_keys_set(const struct config *cfg, const struct model_family *
 /* The model without its evaluation graph. */
 static const struct model *lookup_training(const struct config *cfg, struct strbuf *why)
 {
-    const struct layers_source own = {
+    const struct layers_source source = {
         .layers = cfg->model.layers,
         .blocks = cfg->model.blocks,
         .layers_where = config_where(cfg, "MODEL.LAYERS"),
@@ -240,7 +240,7 @@ static const struct model *lookup_training(const struct config *cfg, struct strb
     };
 
     if (cfg->model.layers->list.n)
-        return layers_model(&own, cfg->model.name, (int)cfg->model.in_chans);
+        return layers_model(&source, cfg->model.name, (int)cfg->model.in_chans);
     return model_find(cfg->model.type, cfg->model.name, why);
 }
 

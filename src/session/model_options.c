@@ -264,10 +264,10 @@ struct model_options model_options_of_config(const struct config *cfg, struct ar
     if (cfg->model.task == TASK_ORDINAL && f->task == MODEL_CLASSIFY && o.classes > 1)
         o.classes--; /* ops/corn.h */
     if (f->options) {
-        void *own = arena_new(mem, f->options_size);
+        void *family = arena_new(mem, f->options_size);
 
-        fill(f->options, cfg, own, mem);
-        o.family = own;
+        fill(f->options, cfg, family, mem);
+        o.family = family;
     }
     return o;
 }

@@ -99,16 +99,16 @@ void optimizer_groups_check(const struct config *cfg, struct problems *p)
 
 /* ---- from the configuration ---- */
 
-static void override(double *dst, struct float_opt from)
+static void override(double *dst, struct float_opt src)
 {
-    if (from.has)
-        *dst = from.value;
+    if (src.has)
+        *dst = src.value;
 }
 
-static void override_bool(bool *dst, struct bool_opt from)
+static void override_bool(bool *dst, struct bool_opt src)
 {
-    if (from.has)
-        *dst = from.value;
+    if (src.has)
+        *dst = src.value;
 }
 
 static struct hyperparameters hyperparameters_of(const struct config *cfg,
@@ -150,16 +150,16 @@ static int use_of(struct optimizer_groups *g, const struct optimizer *o,
 
 void optimizer_groups_init(struct optimizer_groups *g, const struct config *cfg)
 {
-    const struct optimizer *own = optimizer_of_config(cfg);
+    const struct optimizer *defaults = optimizer_of_config(cfg);
     struct hyperparameters h = hyperparameters_of_config(cfg);
 
     if (cfg->train.optimizer.groups.n > OPTIMIZER_GROUPS_MAX)
         usage("%s has more than %d items", GROUPS, OPTIMIZER_GROUPS_MAX);
     *g = (struct optimizer_groups){0};
-    (void)use_of(g, own, &h);
+    (void)use_of(g, defaults, &h);
     for (int i = 0; i < cfg->train.optimizer.groups.n; i++) {
         const struct config_group *c = item_of(cfg, i);
-        const struct optimizer *o = *c->name ? optimizer_find(c->name) : own;
+        const struct optimizer *o = *c->name ? optimizer_find(c->name) : defaults;
 
         if (!o)
             usage("%s: there is no optimizer '%s'", GROUPS, c->name);
@@ -289,11 +289,11 @@ void optimizer_groups_check_matches(const struct config *cfg,
 
         for (int k = 0; k < f->nparam; k++) {
             const struct tensor *t = f->segment[k].tensor;
-            bool own = optimizer_group_of(g, t->name) == &g->group[i];
+            bool defaults = optimizer_group_of(g, t->name) == &g->group[i];
 
             matches += !fnmatch(g->group[i].match, t->name, 0);
-            first += own;
-            trained += own && t->grad;
+            first += defaults;
+            trained += defaults && t->grad;
         }
         if (!trained)
             refuse(cfg, f, i, matches, first, g->group[i].match);

@@ -91,13 +91,13 @@ static void observe(struct session *s, struct build *t)
     free(list);
 }
 
-bool session_holds(enum session_program which)
+bool session_holds(enum session_program index)
 {
-    return which == SESSION_HEAD || which == SESSION_HEAD_MICRO ||
-           which == SESSION_HEAD_TAIL;
+    return index == SESSION_HEAD || index == SESSION_HEAD_MICRO ||
+           index == SESSION_HEAD_TAIL;
 }
 
-static void compile(struct session *s, enum session_program which)
+static void compile(struct session *s, enum session_program index)
 {
     static const enum build_kind kind[] = {
         [SESSION_TRAIN] = BUILD_TRAIN,      [SESSION_MICRO] = BUILD_MICRO,
@@ -109,38 +109,38 @@ static void compile(struct session *s, enum session_program which)
     struct compile_options o = {.keep_declines = s->keep_declines,
                                 .redzones = s->cfg->debug.redzones};
     struct plan plan = s->plan;
-    bool learns = kind[which] == BUILD_TRAIN || kind[which] == BUILD_MICRO;
+    bool learns = kind[index] == BUILD_TRAIN || kind[index] == BUILD_MICRO;
 
-    if (which == SESSION_TRAIN)
+    if (index == SESSION_TRAIN)
         o.share = s->program[SESSION_MICRO]; /* shares its packed weights */
-    if (which == SESSION_HEAD)
+    if (index == SESSION_HEAD)
         o.share = s->program[SESSION_HEAD_MICRO];
-    if (which == SESSION_TAIL || which == SESSION_HEAD_TAIL)
+    if (index == SESSION_TAIL || index == SESSION_HEAD_TAIL)
         plan.batch = plan.tail;
-    if (which == SESSION_CAM)
+    if (index == SESSION_CAM)
         plan.level =
             AMP_O0; /* gradients are too small for 16 bits without a loss scale */
-    plan.holds = session_holds(which);
-    build_init(&s->build[which], &plan, kind[which], s->mixing);
-    if (kind[which] == BUILD_STATS && !s->build[which].nstat) {
-        build_release(&s->build[which]);
+    plan.holds = session_holds(index);
+    build_init(&s->build[index], &plan, kind[index], s->mixing);
+    if (kind[index] == BUILD_STATS && !s->build[index].nstat) {
+        build_release(&s->build[index]);
         return;
     }
-    check_rules(s, "AMP.FP32", &s->cfg->amp.fp32, s->build[which].rules.f32_hits);
-    check_rules(s, "AMP.HALF", &s->cfg->amp.half, s->build[which].rules.half_hits);
+    check_rules(s, "AMP.FP32", &s->cfg->amp.fp32, s->build[index].rules.f32_hits);
+    check_rules(s, "AMP.HALF", &s->cfg->amp.half, s->build[index].rules.half_hits);
     if (s->observe)
-        observe(s, &s->build[which]);
+        observe(s, &s->build[index]);
     if (plan.holds)
-        check_head(s, &s->build[which]);
+        check_head(s, &s->build[index]);
     else if (learns)
-        check_freeze(s, &s->build[which]);
+        check_freeze(s, &s->build[index]);
     if (learns && !plan.holds)
-        optimizer_groups_check_matches(s->cfg, &s->plan.groups, s->build[which].graph);
+        optimizer_groups_check_matches(s->cfg, &s->plan.groups, s->build[index].graph);
     for (int i = 0; i < SESSION_PROGRAMS; i++)
         if (s->program[i] &&
-            !flat_same(s->build[i].graph->flat, s->build[which].graph->flat))
-            BUG("weights lie at other places in program %d than in %d", which, i);
-    s->program[which] = program_compile(s->build[which].graph, s->backend, s->device, &o);
+            !flat_same(s->build[i].graph->flat, s->build[index].graph->flat))
+            BUG("weights lie at other places in program %d than in %d", index, i);
+    s->program[index] = program_compile(s->build[index].graph, s->backend, s->device, &o);
 }
 
 void session_compile_train(struct session *s)
@@ -183,15 +183,15 @@ void session_compile(struct session *s, const struct session_options *o)
         compile(s, SESSION_CAM);
 }
 
-void session_drop_program(struct session *s, enum session_program which)
+void session_drop_program(struct session *s, enum session_program index)
 {
-    program_free(s->program[which]);
-    s->program[which] = NULL;
-    if (s->build[which].graph)
-        build_release(&s->build[which]);
-    if (s->derived[which])
-        s->backend->free(s->device, s->derived[which]);
-    s->derived[which] = NULL;
+    program_free(s->program[index]);
+    s->program[index] = NULL;
+    if (s->build[index].graph)
+        build_release(&s->build[index]);
+    if (s->derived[index])
+        s->backend->free(s->device, s->derived[index]);
+    s->derived[index] = NULL;
 }
 
 void session_drop(struct session *s)
@@ -203,9 +203,9 @@ void session_drop(struct session *s)
 
 const struct flat *session_flat(const struct session *s)
 {
-    int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
+    int index = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
 
-    return s->build[which].graph->flat;
+    return s->build[index].graph->flat;
 }
 
 bool session_ema_on_host(const struct session *s)
@@ -264,20 +264,20 @@ void *session_ema(const struct session *s)
                                   : s->base[MEMORY_EMA];
 }
 
-static void bind(struct session *s, enum session_program which)
+static void bind(struct session *s, enum session_program index)
 {
-    struct program *p = s->program[which];
+    struct program *p = s->program[index];
     void *base[MEMORY_COUNT];
 
     if (!p)
         return;
     memcpy(base, s->base, sizeof(base));
-    if (!s->derived[which] && program_need(p, MEMORY_DERIVED))
-        s->derived[which] = s->backend->alloc(s->device, program_need(p, MEMORY_DERIVED));
-    base[MEMORY_DERIVED] = s->derived[which];
-    if (which == SESSION_EVAL)
+    if (!s->derived[index] && program_need(p, MEMORY_DERIVED))
+        s->derived[index] = s->backend->alloc(s->device, program_need(p, MEMORY_DERIVED));
+    base[MEMORY_DERIVED] = s->derived[index];
+    if (index == SESSION_EVAL)
         base[MEMORY_METRICS] = s->eval_metrics[SESSION_RAW];
-    if (which == SESSION_EVAL_EMA) {
+    if (index == SESSION_EVAL_EMA) {
         base[MEMORY_METRICS] = s->eval_metrics[SESSION_EMA];
         base[MEMORY_WEIGHTS] = session_ema(s);
     }
@@ -292,7 +292,7 @@ void session_bind(struct session *s)
         bind(s, (enum session_program)i);
 }
 
-const struct tensor *session_batch_array(const struct build *b, enum batch_array which)
+const struct tensor *session_batch_array(const struct build *b, enum batch_array index)
 {
     const struct tensor *const array[] = {
         [BATCH_PIXELS] = b->pixels, [BATCH_LABELS] = b->labels,
@@ -301,7 +301,7 @@ const struct tensor *session_batch_array(const struct build *b, enum batch_array
         [BATCH_SEED] = b->seed,     [BATCH_VOTE] = b->vote,
     };
 
-    return array[which];
+    return array[index];
 }
 
 static size_t slot_size(const struct build *b)

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "graph/kernel.h"
 #include "graph/precision.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
@@ -17,7 +18,6 @@
 #include "ops/pad_shortcut.h"
 #include "ops/qlayer.h"
 #include "ops/quantize.h"
-#include "ops/activation.h"
 #include "ops/scale_channels.h"
 #include "ops/view.h"
 
@@ -143,10 +143,10 @@ static void drop_weights(struct rewrite *r, const struct quantized_layer *l)
 }
 
 /* Copies inputs, and parameters and buffers in order. */
-static void copy_leaves(struct rewrite *r, const struct graph *from)
+static void copy_leaves(struct rewrite *r, const struct graph *src)
 {
-    for (int i = 0; i < from->ntensor; i++) {
-        const struct tensor *t = from->tensor[i];
+    for (int i = 0; i < src->ntensor; i++) {
+        const struct tensor *t = src->tensor[i];
 
         if (t->producer || r->gone[i])
             continue;
@@ -209,23 +209,23 @@ static void copy_node(struct rewrite *r, const struct node *n)
     free(in);
 }
 
-void quantized_net(struct builder *b, const struct graph *from,
+void quantized_net(struct builder *b, const struct graph *src,
                    const struct tensor *logits, const struct quantized_choice *c,
                    struct tensor ***map)
 {
-    size_t n = (size_t)from->ntensor;
+    size_t n = (size_t)src->ntensor;
     struct rewrite r = {.b = b,
                         .to = xcalloc(n, sizeof(struct tensor *)),
                         .bytes = xcalloc(n, sizeof(struct tensor *)),
                         .gone = xcalloc(n, sizeof(bool))};
     struct quantized_layer *list;
-    int layers = quantized_layers(from, logits, c, &list), pos = 0;
+    int layers = quantized_layers(src, logits, c, &list), pos = 0;
 
     for (int i = 0; i < layers; i++)
         drop_weights(&r, &list[i]);
-    copy_leaves(&r, from);
-    for (int i = 0; i < from->nnode; i++) {
-        const struct node *node = from->node[i];
+    copy_leaves(&r, src);
+    for (int i = 0; i < src->nnode; i++) {
+        const struct node *node = src->node[i];
 
         if (pos < layers && list[pos].node == node)
             add_layer(&r, &list[pos++]);

@@ -21,11 +21,11 @@ void session_set_control(struct session *s, const struct control *c)
     s->micro = c->micro;
 }
 
-struct metrics session_get_metrics(const struct session *s, const void *from)
+struct metrics session_get_metrics(const struct session *s, const void *src)
 {
     struct metrics m;
 
-    s->backend->copy_out(s->device, &m, from, sizeof(m));
+    s->backend->copy_out(s->device, &m, src, sizeof(m));
     return m;
 }
 
@@ -42,9 +42,9 @@ void session_set_metrics(struct session *s, const struct metrics *m)
 /* Returns the shard if this process stores only a share of the moments. */
 static const struct shard *shard_of(const struct session *s, enum memory m)
 {
-    const struct shard *own = &s->build[SESSION_TRAIN].shard;
+    const struct shard *shard = &s->build[SESSION_TRAIN].shard;
 
-    return own->begin && (m == MEMORY_MOMENT1 || m == MEMORY_MOMENT2) ? own : NULL;
+    return shard->begin && (m == MEMORY_MOMENT1 || m == MEMORY_MOMENT2) ? shard : NULL;
 }
 
 size_t session_flat_bytes(const struct session *s, enum memory m)
@@ -57,29 +57,29 @@ size_t session_flat_bytes(const struct session *s, enum memory m)
 
 void session_get(const struct session *s, enum memory m, float *dst)
 {
-    const struct shard *own = shard_of(s, m);
+    const struct shard *shard = shard_of(s, m);
 
     if (m == MEMORY_EMA && s->ema) {
         memcpy(dst, s->ema, session_flat_bytes(s, m));
-    } else if (own) {
-        if (own->len)
-            s->backend->copy_out(s->device, dst + own->from, s->base[m],
-                                 (size_t)own->len * sizeof(float));
-        s->plan.group->gather(s->plan.group, dst, own->begin);
+    } else if (shard) {
+        if (shard->len)
+            s->backend->copy_out(s->device, dst + shard->from, s->base[m],
+                                 (size_t)shard->len * sizeof(float));
+        s->plan.group->gather(s->plan.group, dst, shard->begin);
     } else
         s->backend->copy_out(s->device, dst, s->base[m], session_flat_bytes(s, m));
 }
 
 void session_set(struct session *s, enum memory m, const float *src)
 {
-    const struct shard *own = shard_of(s, m);
+    const struct shard *shard = shard_of(s, m);
 
     if (m == MEMORY_EMA && s->ema)
         memcpy(s->ema, src, session_flat_bytes(s, m));
-    else if (own && own->len)
-        s->backend->copy_in(s->device, s->base[m], src + own->from,
-                            (size_t)own->len * sizeof(float));
-    else if (!own)
+    else if (shard && shard->len)
+        s->backend->copy_in(s->device, s->base[m], src + shard->from,
+                            (size_t)shard->len * sizeof(float));
+    else if (!shard)
         s->backend->copy_in(s->device, s->base[m], src, session_flat_bytes(s, m));
 }
 

@@ -24,11 +24,11 @@ static const void *unknown_targets(struct session *s, const struct tensor *targe
     return s->unknown;
 }
 
-static void take_batch(struct session *s, enum session_program which,
+static void take_batch(struct session *s, enum session_program index,
                        const struct lent_batch *batch)
 {
-    const struct build *b = &s->build[which];
-    const struct program *p = s->program[which];
+    const struct build *b = &s->build[index];
+    const struct program *p = s->program[index];
     struct lent_batch with = *batch;
     struct inflight_place dst = {0};
 
@@ -44,7 +44,7 @@ static void take_batch(struct session *s, enum session_program which,
     inflight_input(&s->inflight, &dst, &with);
 }
 
-static void run(struct session *s, enum session_program which)
+static void run(struct session *s, enum session_program index)
 {
     static const char *const name[] = {
         [SESSION_TRAIN] = "training step",
@@ -60,8 +60,8 @@ static void run(struct session *s, enum session_program which)
     };
 
     if (s->backend->range)
-        s->backend->range(s->device, name[which]);
-    program_run(s->program[which]);
+        s->backend->range(s->device, name[index]);
+    program_run(s->program[index]);
     if (s->backend->range)
         s->backend->range(s->device, NULL);
 }
@@ -147,15 +147,15 @@ bool session_step_lent(struct session *s, const struct lent_batch *b)
 {
     bool tail = tail_is_next(s);
     bool last = accumulation_ends(&s->plan.accumulation, s->micro++);
-    enum session_program which = last ? SESSION_TRAIN : SESSION_MICRO;
+    enum session_program index = last ? SESSION_TRAIN : SESSION_MICRO;
 
     if (s->holds)
-        which = last ? SESSION_HEAD : SESSION_HEAD_MICRO;
+        index = last ? SESSION_HEAD : SESSION_HEAD_MICRO;
     if (tail) {
         run_tail(s, b);
     } else {
-        take_batch(s, which, b);
-        run(s, which);
+        take_batch(s, index, b);
+        run(s, index);
     }
     if (s->plan.votes)
         inflight_vote(&s->inflight, s->base[MEMORY_TRAVELS]);
@@ -237,20 +237,20 @@ void session_eval(struct session *s, const void *pixels, const void *labels)
     session_eval_lent(s, &(struct lent_batch){.pixels = pixels, .labels = labels});
 }
 
-void session_eval_matrix(const struct session *s, enum session_weights which,
+void session_eval_matrix(const struct session *s, enum session_weights index,
                          int64_t *matrix)
 {
     int64_t k = session_classes(s);
     size_t size = sizeof(struct metrics) + (size_t)(k * k) * sizeof(*matrix);
     char *all = xmalloc(size);
 
-    s->backend->copy_out(s->device, all, s->eval_metrics[which], size);
+    s->backend->copy_out(s->device, all, s->eval_metrics[index], size);
     memcpy(matrix, all + sizeof(struct metrics), size - sizeof(struct metrics));
     free(all);
 }
 
 /* Copies an output of the evaluation as floats in its stored order. */
-static void copy_floats(struct session *s, enum session_program which,
+static void copy_floats(struct session *s, enum session_program index,
                         const struct tensor *z, float *dst)
 {
     int64_t n = tensor_len(z);
@@ -258,12 +258,12 @@ static void copy_floats(struct session *s, enum session_program which,
 
     session_drain(s);
     if (z->dtype == DTYPE_F32) {
-        s->backend->copy_out(s->device, dst, program_data(s->program[which], z),
+        s->backend->copy_out(s->device, dst, program_data(s->program[index], z),
                              tensor_size(z));
         return;
     }
     half = xmalloc(tensor_size(z));
-    s->backend->copy_out(s->device, half, program_data(s->program[which], z),
+    s->backend->copy_out(s->device, half, program_data(s->program[index], z),
                          tensor_size(z));
     for (int64_t i = 0; i < n; i++)
         dst[i] = z->dtype == DTYPE_F16 ? fp16_to_float(half[i]) : bf16_to_float(half[i]);
@@ -272,9 +272,9 @@ static void copy_floats(struct session *s, enum session_program which,
 
 void session_logits(struct session *s, float *dst)
 {
-    enum session_program which = s->eval_ema ? SESSION_EVAL_EMA : SESSION_EVAL;
+    enum session_program index = s->eval_ema ? SESSION_EVAL_EMA : SESSION_EVAL;
 
-    copy_floats(s, which, s->build[which].logits, dst);
+    copy_floats(s, index, s->build[index].logits, dst);
 }
 
 const struct model_stage *session_stage(const struct session *s, int i)
@@ -309,7 +309,7 @@ int64_t session_classes(const struct session *s)
     return s->cfg->model.num_classes;
 }
 
-struct metrics session_eval_metrics(const struct session *s, enum session_weights which)
+struct metrics session_eval_metrics(const struct session *s, enum session_weights index)
 {
-    return session_get_metrics(s, s->eval_metrics[which]);
+    return session_get_metrics(s, s->eval_metrics[index]);
 }

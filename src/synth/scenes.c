@@ -89,10 +89,10 @@ static void fill_trapezoid(struct canvas *c, float y0, float y1, struct span top
 {
     for (int y = (int)ceilf(y0 - 0.5f); (float)y + 0.5f < y1; y++) {
         float f = ((float)y + 0.5f - y0) / (y1 - y0);
-        float from = top.from + (bottom.from - top.from) * f;
+        float begin = top.from + (bottom.from - top.from) * f;
         float end = top.to + (bottom.to - top.to) * f;
 
-        for (int x = (int)ceilf(from - 0.5f); (float)x + 0.5f < end; x++)
+        for (int x = (int)ceilf(begin - 0.5f); (float)x + 0.5f < end; x++)
             put(c, x, y, p);
     }
 }

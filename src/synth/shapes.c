@@ -229,7 +229,7 @@ struct canvas {
     struct color *pixel;
 };
 
-static void paint_gradient(struct canvas *c, struct dice *d, struct color from,
+static void paint_gradient(struct canvas *c, struct dice *d, struct color src,
                            struct color to)
 {
     float angle = dice_between(d, 0, 2 * pi), n = (float)c->size;
@@ -240,7 +240,7 @@ static void paint_gradient(struct canvas *c, struct dice *d, struct color from,
         float t = 0.5f + 0.7f * (x * cosf(angle) + y * sinf(angle));
 
         for (int k = 0; k < 3; k++)
-            c->pixel[i].v[k] = from.v[k] + t * (to.v[k] - from.v[k]);
+            c->pixel[i].v[k] = src.v[k] + t * (to.v[k] - src.v[k]);
     }
 }
 
@@ -265,10 +265,10 @@ static void paint_blots(struct canvas *c, struct dice *d)
 
     while (n--) {
         struct place place = dice_place(d, (float)c->size, 0.04f, 0.1f);
-        uint32_t which = philox_below(dice_throw(d).v[0], 3);
+        uint32_t index = philox_below(dice_throw(d).v[0], 3);
         struct color ink = dice_color(d);
 
-        paint_shape(c, &blot[which], &place, ink, dice_between(d, 0.3f, 0.9f));
+        paint_shape(c, &blot[index], &place, ink, dice_between(d, 0.3f, 0.9f));
     }
 }
 
@@ -296,15 +296,15 @@ void synth_shapes_draw(const struct synth_image *p, uint8_t *rgb)
     struct dice d = {.p = p};
     struct canvas c = {p->size,
                        xmalloc((size_t)p->size * (size_t)p->size * sizeof(*c.pixel))};
-    struct color from = dice_color(&d), dst = dice_color(&d), mean, ink;
+    struct color src = dice_color(&d), dst = dice_color(&d), mean, ink;
     struct place place;
 
     for (int k = 0; k < 3; k++)
-        mean.v[k] = (from.v[k] + dst.v[k]) / 2;
+        mean.v[k] = (src.v[k] + dst.v[k]) / 2;
     do
         ink = dice_color(&d);
     while (distance(ink, mean) < 0.5f);
-    paint_gradient(&c, &d, from, dst);
+    paint_gradient(&c, &d, src, dst);
     paint_blots(&c, &d);
     place = dice_place(&d, (float)p->size, 0.26f, 0.42f);
     paint_shape(&c, &shape_table[p->shape], &place, ink, dice_between(&d, 0.8f, 1));

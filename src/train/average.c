@@ -40,12 +40,12 @@ static enum safetensors_dtype written_dtype(const struct average_item *item)
 static int copied_from(const struct average_item *item)
 {
     const struct average *a = item->a;
-    int from = a->chosen[0];
+    int start = a->chosen[0];
 
     for (int k = 1; item->count && k < a->nchosen; k++)
-        if (item->count[a->chosen[k]] > item->count[from])
-            from = a->chosen[k];
-    return from;
+        if (item->count[a->chosen[k]] > item->count[start])
+            start = a->chosen[k];
+    return start;
 }
 
 static const void *read_file(const struct average_item *item, int file)

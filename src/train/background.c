@@ -147,15 +147,15 @@ void background_end_save(struct background *b)
 
 void background_link_best(const struct background *b, int64_t step)
 {
-    char *from = path_of(b, step), *best = path_join(b->dir, "best" ENDING);
+    char *src = path_of(b, step), *best = path_join(b->dir, "best" ENDING);
     char *tmp = xasprintf("%s" ATOMIC_ENDING, best);
 
     (void)unlink(tmp);
-    if ((link(from, tmp) && file_copy(from, tmp)) || rename(tmp, best))
+    if ((link(src, tmp) && file_copy(src, tmp)) || rename(tmp, best))
         log_warning("the best checkpoint is not saved: cannot link '%s' to '%s': %s",
-                    best, from, strerror(errno));
+                    best, src, strerror(errno));
     (void)unlink(tmp); /* rename leaves it if both are one file already */
-    free(from);
+    free(src);
     free(best);
     free(tmp);
 }

@@ -36,13 +36,13 @@ int boundary_width(double ratio, int w, int h)
  * either side, all in the line, have their value. */
 static void erode_line(uint8_t *value, int n, int64_t step, int width)
 {
-    for (int from = 0, end; from < n; from = end) {
-        uint8_t v = value[from * step];
+    for (int begin = 0, end; begin < n; begin = end) {
+        uint8_t v = value[begin * step];
 
-        for (end = from + 1; end < n && value[end * step] == v;)
+        for (end = begin + 1; end < n && value[end * step] == v;)
             end++;
-        for (int i = from; i < end; i++)
-            if (i - from < width || end - 1 - i < width)
+        for (int i = begin; i < end; i++)
+            if (i - begin < width || end - 1 - i < width)
                 value[i * step] = NARROW;
     }
 }

@@ -72,10 +72,10 @@ static const void *tensor_data(const struct safetensors_tensor *t, void *arg)
     struct piece *p = arg;
     struct writing *w = p->w;
     /* Integers have no EMA: copy them from the weights, which are array 0. */
-    int from = statedict_is_integer(p->segment->tensor) ? 0 : p->array;
+    int start = statedict_is_integer(p->segment->tensor) ? 0 : p->array;
 
     (void)t;
-    statedict_pack(p->segment, w->c->flat[from], w->packed);
+    statedict_pack(p->segment, w->c->flat[start], w->packed);
     return w->packed;
 }
 

@@ -189,12 +189,12 @@ static void keep_share(struct selection *c, double share)
 }
 
 /* Selects the training or validation part of a split that contains both. */
-static void divide(struct selection *c, const struct config *cfg, enum data_split which,
+static void divide(struct selection *c, const struct config *cfg, enum data_split index,
                    struct strbuf *part)
 {
     struct fold f = fold_of(cfg);
     double share[SPLIT_MAX_BINS];
-    bool train = which == DATA_TRAIN;
+    bool train = index == DATA_TRAIN;
 
     if (f.count) {
         for (int k = 0; k < f.count; k++)
@@ -209,27 +209,27 @@ static void divide(struct selection *c, const struct config *cfg, enum data_spli
     }
 }
 
-static void reduce(struct selection *c, const struct config *cfg, enum data_split which,
+static void reduce(struct selection *c, const struct config *cfg, enum data_split index,
                    struct strbuf *part)
 {
     int64_t limit = cfg->data.max_val_images;
     const char *comma = part->len ? ", " : "";
 
-    if (which == DATA_TRAIN && cfg->data.fraction < 1) {
+    if (index == DATA_TRAIN && cfg->data.fraction < 1) {
         strbuf_addf(part, "%s%g of it", comma, cfg->data.fraction);
         keep_share(c, cfg->data.fraction);
-    } else if (which == DATA_VAL && limit && limit < c->n) {
+    } else if (index == DATA_VAL && limit && limit < c->n) {
         strbuf_addf(part, "%s%" PRId64 " of %" PRId64, comma, limit, c->n);
         keep_share(c, (double)limit / (double)c->n);
     }
 }
 
 /* Drops evenly spaced samples above DATA.MAX_VAL_IMAGES: stratification may round up. */
-static void cut(struct selection *c, const struct config *cfg, enum data_split which)
+static void cut(struct selection *c, const struct config *cfg, enum data_split number)
 {
     int64_t limit = cfg->data.max_val_images, over = c->n - limit, n = 0;
 
-    if (which != DATA_VAL || !limit || over <= 0)
+    if (number != DATA_VAL || !limit || over <= 0)
         return;
     for (int64_t k = 0; k < c->n; k++)
         if ((k + 1) * over / c->n == k * over / c->n)
@@ -237,13 +237,13 @@ static void cut(struct selection *c, const struct config *cfg, enum data_split w
     c->n = n;
 }
 
-struct dataset *data_part(const struct config *cfg, enum data_split which,
+struct dataset *data_part(const struct config *cfg, enum data_split number,
                           struct dataset *all)
 {
     bool divides = data_part_is_carved(cfg);
-    bool reduces = which == DATA_TRAIN ? cfg->data.fraction < 1
-                                       : cfg->data.max_val_images > 0 &&
-                                             cfg->data.max_val_images < all->n;
+    bool reduces = number == DATA_TRAIN ? cfg->data.fraction < 1
+                                        : cfg->data.max_val_images > 0 &&
+                                              cfg->data.max_val_images < all->n;
     struct selection c = {.all = all, .n = all->n};
     struct strbuf part = STRBUF_INIT;
     struct dataset *d;
@@ -255,12 +255,12 @@ struct dataset *data_part(const struct config *cfg, enum data_split which,
     for (int64_t i = 0; i < all->n; i++)
         c.index[i] = i;
     if (divides)
-        divide(&c, cfg, which, &part);
-    reduce(&c, cfg, which, &part);
-    cut(&c, cfg, which);
+        divide(&c, cfg, number, &part);
+    reduce(&c, cfg, number, &part);
+    cut(&c, cfg, number);
     if (!c.n)
         die("'%s' has %" PRId64 " images: none is left for the %s part (%s)", all->name,
-            all->n, which == DATA_TRAIN ? "training" : "validation", part.buf);
+            all->n, number == DATA_TRAIN ? "training" : "validation", part.buf);
     d = part.len ? dataset_subset(all, c.index, c.n, part.buf) : all;
     table_release(&c.table);
     free(c.index);

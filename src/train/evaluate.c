@@ -57,13 +57,13 @@ struct metrics metrics_of_all(const struct metrics *local)
 }
 
 static struct segmentation *segmentation_of(const struct session *s,
-                                            enum session_weights which)
+                                            enum session_weights index)
 {
     int classes = (int)session_classes(s);
     int64_t *matrix = xcalloc((size_t)classes * (size_t)classes, sizeof(*matrix));
     struct segmentation *g = xmalloc(sizeof(*g));
 
-    session_eval_matrix(s, which, matrix);
+    session_eval_matrix(s, index, matrix);
     dist_sum_counts(matrix, classes * classes);
     segmentation_init(g, matrix, classes);
     free(matrix);
@@ -105,12 +105,12 @@ bool evaluate(struct session *s, struct feed *f, const char *title, struct evalu
     return evaluate_report(s, f, title, e, NULL);
 }
 
-static void report_matrix(struct session *s, struct report *r, enum session_weights which)
+static void report_matrix(struct session *s, struct report *r, enum session_weights index)
 {
     size_t k = (size_t)session_classes(s);
     int64_t *matrix = xcalloc(k * k, sizeof(*matrix));
 
-    session_eval_matrix(s, which, matrix);
+    session_eval_matrix(s, index, matrix);
     dist_sum_counts(matrix, (int)(k * k));
     report_take_matrix(r, matrix);
     free(matrix);
@@ -187,10 +187,10 @@ static double honest_loss(const struct metrics *m)
     return m->nonfinite ? (double)NAN : metrics_loss(m);
 }
 
-struct scores evaluate_scores(const struct evaluation *e, enum session_weights which)
+struct scores evaluate_scores(const struct evaluation *e, enum session_weights index)
 {
-    const struct metrics *m = which == SESSION_EMA ? &e->ema : &e->raw;
-    const struct segmentation *g = e->pixels[which];
+    const struct metrics *m = index == SESSION_EMA ? &e->ema : &e->raw;
+    const struct segmentation *g = e->pixels[index];
     struct scores s = scores_unknown();
 
     s.value[SCORE_LOSS] = honest_loss(m);
@@ -206,16 +206,16 @@ struct scores evaluate_scores(const struct evaluation *e, enum session_weights w
         if (e->classes > METRICS_TOP) /* else all are among the first five */
             s.value[SCORE_TOP5] = metrics_percent(m, m->top5);
     }
-    if (e->sets && which == e->scores_of) {
+    if (e->sets && index == e->scores_of) {
         s.value[SCORE_MAP] = e->sets->map;
         s.value[SCORE_F1_MICRO] = e->sets->f1_micro;
         s.value[SCORE_F1_MACRO] = e->sets->f1_macro;
         s.value[SCORE_AUROC] = e->sets->auroc;
-    } else if (e->values && which == e->scores_of) {
+    } else if (e->values && index == e->scores_of) {
         s.value[SCORE_MAE] = e->values->mean.mae;
         s.value[SCORE_RMSE] = e->values->mean.rmse;
         s.value[SCORE_R2] = e->values->mean.r2;
-    } else if (which == e->scores_of && e->images > 0) {
+    } else if (index == e->scores_of && e->images > 0) {
         s.value[SCORE_BALANCED_ACC] = e->balance.balanced_acc;
         s.value[SCORE_F1_MACRO] = e->balance.f1_macro;
         s.value[SCORE_MCC] = e->balance.mcc;
@@ -248,19 +248,19 @@ static void log_table(const struct segmentation *g, const struct class_list *cla
     strbuf_release(&text);
 }
 
-static void log_scores(const struct evaluation *e, enum session_weights which,
+static void log_scores(const struct evaluation *e, enum session_weights index,
                        const char *more)
 {
-    struct scores s = evaluate_scores(e, which);
+    struct scores s = evaluate_scores(e, index);
     const double *v = s.value;
     struct strbuf lead = STRBUF_INIT;
 
     scores_add_top(&lead, &s);
     if (lead.len)
         strbuf_addch(&lead, ' ');
-    if (e->pixels[which] && isnan(v[SCORE_MIOU]))
+    if (e->pixels[index] && isnan(v[SCORE_MIOU]))
         log_warning("validation: all pixels of the label maps are ignored");
-    else if (e->pixels[which])
+    else if (e->pixels[index])
         log_info(" * mIoU %.4f mDice %.4f acc %.4f class_acc %.4f fwIoU %.4f loss %.5f%s",
                  v[SCORE_MIOU], v[SCORE_MDICE], v[SCORE_ACC], v[SCORE_CLASS_ACC],
                  v[SCORE_FWIOU], v[SCORE_LOSS], more);

@@ -86,19 +86,19 @@ static char *token_file(void)
  * empty or has characters other than printable ASCII. */
 static char *clean(char *text)
 {
-    char *from = text, *token = NULL;
+    char *src = text, *token = NULL;
     size_t len;
 
-    while (from && isspace((unsigned char)*from))
-        from++;
-    len = from ? strlen(from) : 0;
-    while (len && isspace((unsigned char)from[len - 1]))
+    while (src && isspace((unsigned char)*src))
+        src++;
+    len = src ? strlen(src) : 0;
+    while (len && isspace((unsigned char)src[len - 1]))
         len--;
     for (size_t i = 0; i < len; i++)
-        if (from[i] <= ' ' || from[i] > '~')
+        if (src[i] <= ' ' || src[i] > '~')
             len = 0;
     if (len)
-        token = xstrndup(from, len);
+        token = xstrndup(src, len);
     free(text);
     return token;
 }

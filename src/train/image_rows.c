@@ -49,14 +49,14 @@ static void put_rows(const struct image_rows *r, double *x, int64_t first, int64
 static void get_rows(struct image_rows *r, const double *x, int64_t first, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        const double *from = x + i * (r->width + 1);
+        const double *src = x + i * (r->width + 1);
         float *row;
 
-        if (from[0] < 1)
+        if (src[0] < 1)
             continue;
         row = image_rows_add(r, first + i);
         for (int k = 0; k < r->width; k++)
-            row[k] = (float)from[1 + k];
+            row[k] = (float)src[1 + k];
     }
 }
 

@@ -45,9 +45,9 @@ struct loading {
 /* Returns the layer that computes the logits. */
 static const char *classifier(const struct session *s)
 {
-    int which = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
+    int index = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
 
-    return head_layer(&s->build[which]);
+    return head_layer(&s->build[index]);
 }
 
 /* Returns the name of a tensor of the model as the file may have it; NULL: it is not in
@@ -73,9 +73,9 @@ static bool of_aux(const struct loading *l, const char *name)
 /* True for a parameter that no node reads, such as the encoder's classifier in ERFNet. */
 static bool unread(const struct loading *l, const struct tensor *t)
 {
-    int which = l->s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
+    int index = l->s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
 
-    return t->kind == TENSOR_PARAM && !tensor_reader(l->s->build[which].graph, t, 0);
+    return t->kind == TENSOR_PARAM && !tensor_reader(l->s->build[index].graph, t, 0);
 }
 
 static bool may_skip(struct loading *l, const char *name)

@@ -69,17 +69,16 @@ static void move_layer(const struct move *m, const struct quantized_layer *l)
     float *bias = l->bn ? new_at(m, n->layer, "bias") : NULL;
 
     for (int64_t o = 0; o < w->dim[0]; o++) {
-        const float *from = old_at(m, w) + o * inner;
+        const float *src = old_at(m, w) + o * inner;
         double f, shift, max_abs = 0;
 
         norm_of(m, l->bn, o, &f, &shift);
         for (int64_t i = 0; i < inner; i++)
-            max_abs = fmax(max_abs, fabs((double)from[i] * f));
+            max_abs = fmax(max_abs, fabs((double)src[i] * f));
         scale[o] = max_abs > 0 ? (float)(max_abs / QUANTIZE_MAX_I8) : 1;
         for (int64_t i = 0; i < inner; i++)
-            quantized[o * inner + i] =
-                quantize_element((float)((double)from[i] * f), scale[o], -QUANTIZE_MAX_I8,
-                                 QUANTIZE_MAX_I8);
+            quantized[o * inner + i] = quantize_element(
+                (float)((double)src[i] * f), scale[o], -QUANTIZE_MAX_I8, QUANTIZE_MAX_I8);
         if (bias)
             bias[o] = (float)((b ? (double)old_at(m, b)[o] : 0) * f + shift);
     }

@@ -27,7 +27,7 @@ static bool grid_takes(const struct model_family *f, bool head, const struct ten
                        const struct safetensors_tensor *file)
 {
     int n = t->ndim;
-    struct weight_grid from, to;
+    struct weight_grid src, to;
 
     (void)head;
     if (!grid_of(f, t->name) || t->layout == LAYOUT_IMAGE || n < 2 || file->ndim != n ||
@@ -36,20 +36,20 @@ static bool grid_takes(const struct model_family *f, bool head, const struct ten
     for (int i = 0; i < n - 2; i++)
         if (file->dims[i] != 1 || t->dim[i] != 1)
             return false;
-    from = weight_grid_of(file->dims[n - 2]);
+    src = weight_grid_of(file->dims[n - 2]);
     to = weight_grid_of(t->dim[n - 2]);
-    return from.tokens == to.tokens && from.side > 0;
+    return src.tokens == to.tokens && src.side > 0;
 }
 
 static void grid_make(const struct model_family *f, const struct tensor *t,
                       const float *src, const int64_t *dims, bool microsoft, float *dst)
 {
     const struct model_grid *g = grid_of(f, t->name);
-    struct weight_grid from = weight_grid_of(dims[t->ndim - 2]),
+    struct weight_grid source = weight_grid_of(dims[t->ndim - 2]),
                        to = weight_grid_of(t->dim[t->ndim - 2]);
 
-    from.suffix = to.suffix = g->suffix;
-    weight_grid_resize(src, from, dst, to, t->dim[t->ndim - 1],
+    source.suffix = to.suffix = g->suffix;
+    weight_grid_resize(src, source, dst, to, t->dim[t->ndim - 1],
                        microsoft ? g->microsoft : g->timm);
 }
 
@@ -155,14 +155,14 @@ bool remake_load(const struct remake *r, const struct model_family *f,
                  bool microsoft)
 {
     struct tensor shape = *seg->tensor;
-    struct segment from = {.tensor = &shape};
+    struct segment source = {.tensor = &shape};
     float *src;
     bool ok;
 
     memcpy(shape.dim, file->dims, (size_t)shape.ndim * sizeof(*shape.dim));
-    from.len = tensor_len(&shape);
-    src = xcalloc((size_t)from.len, sizeof(*src));
-    ok = statedict_unpack(&from, src, packed, file->dtype);
+    source.len = tensor_len(&shape);
+    src = xcalloc((size_t)source.len, sizeof(*src));
+    ok = statedict_unpack(&source, src, packed, file->dtype);
     if (ok)
         r->make(f, seg->tensor, src, file->dims, microsoft, flat + seg->offset);
     free(src);

@@ -10,20 +10,19 @@ enum { NUMBERS = 8, PARTS = 3 };
 
 /* Returns the end of the match of `from` at `s`, and adds the positions of its numbers.
  * Returns NULL if it does not match. */
-static const char *match_here(const char *from, const char *s, const char **number,
-                              int *n)
+static const char *match_here(const char *src, const char *s, const char **number, int *n)
 {
-    for (; *from; from++) {
+    for (; *src; src++) {
         size_t digits = strspn(s, "0123456789");
 
-        if (*from == '$')
+        if (*src == '$')
             return *s ? NULL : s;
-        if (*from == '#') {
+        if (*src == '#') {
             if (!digits || *n >= NUMBERS)
                 return NULL;
             number[(*n)++] = s;
             s += digits;
-        } else if (*from == *s) {
+        } else if (*src == *s) {
             s++;
         } else {
             return NULL;

@@ -92,25 +92,25 @@ static int64_t place(const struct walk *w, int64_t i)
 
 void statedict_pack(const struct segment *s, const float *flat, void *dst)
 {
-    const float *from = flat + s->offset;
+    const float *src = flat + s->offset;
     struct walk w = walk_of(s->tensor);
     float *values = dst;
 
     if (statedict_is_counter(s->tensor)) {
-        int64_t count = *from > 0 ? *from < COUNTER_MAX ? (int64_t)*from : INT64_MAX : 0;
+        int64_t count = *src > 0 ? *src < COUNTER_MAX ? (int64_t)*src : INT64_MAX : 0;
 
         memcpy(dst, &count, sizeof(count));
         return;
     }
     if (s->tensor->integer) {
         for (int64_t i = 0; i < s->len; i++)
-            ((int64_t *)dst)[i] = fabsf(from[i]) < COUNTER_MAX ? (int64_t)from[i] : 0;
+            ((int64_t *)dst)[i] = fabsf(src[i]) < COUNTER_MAX ? (int64_t)src[i] : 0;
         return;
     }
     for (int64_t i = 0; i < s->len && is_bytes(s->tensor); i++)
-        ((int8_t *)dst)[i] = (int8_t)from[place(&w, i)];
+        ((int8_t *)dst)[i] = (int8_t)src[place(&w, i)];
     for (int64_t i = 0; i < s->len && !is_bytes(s->tensor); i++)
-        values[i] = from[place(&w, i)];
+        values[i] = src[place(&w, i)];
 }
 
 static float number(const void *src, int64_t i, enum safetensors_dtype dtype)
@@ -138,19 +138,19 @@ static float number(const void *src, int64_t i, enum safetensors_dtype dtype)
 static bool integers(float *values, const void *src, int64_t n,
                      enum safetensors_dtype dtype)
 {
-    const char *from = src;
+    const char *source = src;
     int64_t wide;
     int32_t narrow;
 
     for (int64_t i = 0; i < n; i++) {
         if (dtype == SAFETENSORS_I64 || dtype == SAFETENSORS_U64) {
-            memcpy(&wide, from + i * 8, sizeof(wide));
+            memcpy(&wide, source + i * 8, sizeof(wide));
             values[i] = (float)wide;
         } else if (dtype == SAFETENSORS_I32 || dtype == SAFETENSORS_U32) {
-            memcpy(&narrow, from + i * 4, sizeof(narrow));
+            memcpy(&narrow, source + i * 4, sizeof(narrow));
             values[i] = (float)narrow;
         } else if (dtype == SAFETENSORS_BOOL) {
-            values[i] = from[i] != 0;
+            values[i] = source[i] != 0;
         } else {
             return false;
         }

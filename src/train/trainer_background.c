@@ -90,9 +90,9 @@ static struct segmentation classes_of(const struct class_iou *iou)
 
 static void merge(struct trainer *t, const struct background_result *r)
 {
-    enum score which = trainer_best(t);
+    enum score index = trainer_best(t);
     struct segmentation classes = classes_of(&r->iou);
-    double score = r->val.value[which];
+    double score = r->val.value[index];
     struct val_line l = {.step = r->step,
                          .epoch = r->epoch,
                          .val = r->val,
@@ -106,8 +106,8 @@ static void merge(struct trainer *t, const struct background_result *r)
     t->merged = true;
     log_result(t, r);
     output_late(&t->output, &l);
-    if (score_is_better(which, r->ema.value[which], score))
-        score = r->ema.value[which];
+    if (score_is_better(index, r->ema.value[index], score))
+        score = r->ema.value[index];
     if (trainer_judge(t, score, r->epoch))
         background_link_best(&t->background, r->step);
     hook_commands.any(t, HOOK_EVAL);

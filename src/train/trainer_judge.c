@@ -14,16 +14,16 @@ enum score trainer_best(const struct trainer *t)
 
 double trainer_score(const struct trainer *t)
 {
-    enum score which = trainer_best(t);
-    double raw = t->val.val.value[which], ema = t->val.ema.value[which];
+    enum score index = trainer_best(t);
+    double raw = t->val.val.value[index], ema = t->val.ema.value[index];
 
-    return score_is_better(which, ema, raw) ? ema : raw;
+    return score_is_better(index, ema, raw) ? ema : raw;
 }
 
 bool trainer_judge(struct trainer *t, double score, int64_t epoch)
 {
-    enum score which = trainer_best(t);
-    bool best = score_is_better(which, score, t->state.best_score);
+    enum score index = trainer_best(t);
+    bool best = score_is_better(index, score, t->state.best_score);
 
     t->judged_epoch = epoch;
     t->best_score_before = t->state.best_score;
@@ -34,14 +34,14 @@ bool trainer_judge(struct trainer *t, double score, int64_t epoch)
     }
     if (isnan(t->state.best_score))
         return false; /* no validation had valid samples */
-    if (which == SCORE_MIOU)
+    if (index == SCORE_MIOU)
         log_info("Max mIoU: %.4f (epoch %lld)", t->state.best_score,
                  epoch_shown(t->state.best_epoch));
-    else if (which == SCORE_TOP1)
+    else if (index == SCORE_TOP1)
         log_info("Max accuracy: %.2f%% (epoch %lld)", t->state.best_score,
                  epoch_shown(t->state.best_epoch));
     else
-        log_info("Best %s: %.5g (epoch %lld)", score_name(which), t->state.best_score,
+        log_info("Best %s: %.5g (epoch %lld)", score_name(index), t->state.best_score,
                  epoch_shown(t->state.best_epoch));
     return best;
 }

@@ -128,16 +128,16 @@ static void taps_free(struct taps *t, int64_t out)
     free(t);
 }
 
-void weight_grid_resize(const float *src, struct weight_grid from, float *dst,
+void weight_grid_resize(const float *src, struct weight_grid source, float *dst,
                         struct weight_grid to, int64_t channels, enum grid_method method)
 {
-    struct taps *taps = taps_new(from.side, to.side, method);
-    int64_t tokens = from.tokens * channels;
-    const float *grid = from.suffix ? src : src + tokens;
+    struct taps *taps = taps_new(source.side, to.side, method);
+    int64_t tokens = source.tokens * channels;
+    const float *grid = source.suffix ? src : src + tokens;
 
-    if (from.suffix)
-        memcpy(dst + to.side * to.side * channels, src + from.side * from.side * channels,
-               (size_t)tokens * sizeof(*dst));
+    if (source.suffix)
+        memcpy(dst + to.side * to.side * channels,
+               src + source.side * source.side * channels, (size_t)tokens * sizeof(*dst));
     else
         memcpy(dst, src, (size_t)tokens * sizeof(*dst));
     dst += to.suffix ? 0 : tokens;
@@ -149,7 +149,7 @@ void weight_grid_resize(const float *src, struct weight_grid from, float *dst,
         for (int64_t y = 0; y < v->n; y++)
             for (int64_t x = 0; x < h->n; x++)
                 sum += v->weight[y] * h->weight[x] *
-                       grid[((v->first + y) * from.side + h->first + x) * channels +
+                       grid[((v->first + y) * source.side + h->first + x) * channels +
                             i % channels];
         dst[i] = (float)sum;
     }

@@ -72,11 +72,11 @@ void support_merge_list(struct cfgnode *n, const char *pairs, struct problems *p
 
 void support_merge_yaml(struct cfgnode *n, const char *yaml, struct problems *p)
 {
-    struct cfgnode *from = yaml_read_text(yaml, strlen(yaml), "f.yaml", p);
+    struct cfgnode *src = yaml_read_text(yaml, strlen(yaml), "f.yaml", p);
 
-    if (from)
-        cfgnode_merge(n, from, p);
-    cfgnode_free(from);
+    if (src)
+        cfgnode_merge(n, src, p);
+    cfgnode_free(src);
 }
 
 void support_problems(struct strbuf *s, struct problems *p)

@@ -194,25 +194,25 @@ static void test_repeated(void **state)
 /* 24: merged values are copies. 50: a clone is a copy. */
 static void test_copies(void **state)
 {
-    struct cfgnode *a = support_tree(fixture), *b = cfgnode_clone(a), *from;
+    struct cfgnode *a = support_tree(fixture), *b = cfgnode_clone(a), *src;
     struct problems p = {0};
     struct value v = value_int(9);
 
     (void)state;
-    from = support_tree("SUB: {X: 5}");
-    cfgnode_merge(a, from, &p);
-    (void)cfgnode_set(cfgnode_entry(from, "SUB")->node, "X", &v, NULL);
-    cfgnode_free(from);
+    src = support_tree("SUB: {X: 5}");
+    cfgnode_merge(a, src, &p);
+    (void)cfgnode_set(cfgnode_entry(src, "SUB")->node, "X", &v, NULL);
+    cfgnode_free(src);
     assert_int_equal(cfgnode_find(a, "SUB.X")->value.i, 5);
     assert_int_equal(cfgnode_find(b, "SUB.X")->value.i, 1);
     cfgnode_freeze(a);
-    from = cfgnode_clone(a); /* with types and names, and not frozen */
+    src = cfgnode_clone(a); /* with types and names, and not frozen */
     cfgnode_free(a);
-    assert_false(from->frozen || cfgnode_entry(from, "SUB")->node->frozen);
-    support_merge_list(from, "SUB.X=x", &p);
+    assert_false(src->frozen || cfgnode_entry(src, "SUB")->node->frozen);
+    support_merge_list(src, "SUB.X=x", &p);
     assert_string_equal(p.item[0].text, "SUB.X must be an int, not 'x'");
     problems_release(&p);
-    cfgnode_free(from);
+    cfgnode_free(src);
     cfgnode_free(b);
 }
 

@@ -80,12 +80,12 @@ static void measure(const struct loops *l, const float *x, int n, struct errors 
 /* Every 97th fp32 number from 2^-20 to 13, of both signs. */
 static void check_values(const struct loops *l)
 {
-    const uint32_t from = 0x35800000, end = 0x41500000;
+    const uint32_t begin = 0x35800000, end = 0x41500000;
     static float x[MOST];
     struct errors e = {0};
     int n = 0;
 
-    for (uint32_t u = from; u < end; u += 97) {
+    for (uint32_t u = begin; u < end; u += 97) {
         uint32_t bits = u | (u / 97 % 2) << 31;
 
         memcpy(&x[n++], &bits, sizeof(bits));

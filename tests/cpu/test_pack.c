@@ -125,14 +125,14 @@ static int check_all(const struct loops *loops)
     for (int k = 0; k < SHAPES; k++)
         for (int j = 0; j < 2; j++)
             for (int t = 0; t < 2; t++) {
-                bool own = onednn_has_native_dtype(types[t]) &&
-                           check(o, loops, &shapes[k], types[t], directions[j]);
+                bool native = onednn_has_native_dtype(types[t]) &&
+                              check(o, loops, &shapes[k], types[t], directions[j]);
 
-                if (version2 && shapes[k].must && !own && loops->conv.gemm_pairs &&
+                if (version2 && shapes[k].must && !native && loops->conv.gemm_pairs &&
                     !(types[t] == DTYPE_BF16 && amx_usable()))
                     fail_msg("shape %d, %s, job %d: our loop does not know it", k,
                              dtype_name(types[t]), (int)directions[j]);
-                taken += own;
+                taken += native;
             }
     onednn_close(o);
     return taken;

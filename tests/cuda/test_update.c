@@ -30,9 +30,9 @@ static const char *rest_claim(struct region *r, struct graph *g, struct node *n,
         return "an update";
     region_claim(r, n);
     for (int i = 0; i < n->nin; i++) {
-        const struct node *from = n->in[i]->producer;
+        const struct node *src = n->in[i]->producer;
 
-        if (from && from->op == &op_cast && from->in[CAST_X]->kind == TENSOR_PARAM) {
+        if (src && src->op == &op_cast && src->in[CAST_X]->kind == TENSOR_PARAM) {
             region_duplicate(r, n->in[i]->producer);
             (void)cuda_half_weights(r, g, dev, n->in[i]->dtype);
         } else {

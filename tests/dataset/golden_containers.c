@@ -15,13 +15,13 @@ enum { W = 6, H = 5 };
 
 const int32_t golden_label[GOLDEN_N] = {1, 0, 2, 2, 1};
 
-void golden_copy_file(const char *from, const char *dir, const char *name)
+void golden_copy_file(const char *src, const char *dir, const char *name)
 {
     size_t len;
-    char *data = file_read(from, &len);
+    char *data = file_read(src, &len);
 
     if (!data)
-        fail_msg("cannot read %s", from);
+        fail_msg("cannot read %s", src);
     make_file(dir, name, data, len);
     free(data);
 }
@@ -48,10 +48,10 @@ static void copy_folder(const char *src, const char *dir, const char *below)
 
 char *golden_copy(const char *folder)
 {
-    char *dir = make_temp_dir(), *from = path_join(GOLDEN, folder);
+    char *dir = make_temp_dir(), *src = path_join(GOLDEN, folder);
 
-    copy_folder(from, dir, "");
-    free(from);
+    copy_folder(src, dir, "");
+    free(src);
     return dir;
 }
 

@@ -157,11 +157,11 @@ static void folders_in_a_tar_are_classes(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        char *from = xasprintf("%s/files/%d.png", GOLDEN, i), dst[8];
+        char *src = xasprintf("%s/files/%d.png", GOLDEN, i), dst[8];
 
         snprintf(dst, sizeof(dst), "%d.png", i);
-        golden_copy_file(from, dir, dst);
-        free(from);
+        golden_copy_file(src, dir, dst);
+        free(src);
     }
     assert_int_equal(system(line), 0);
     d = dataset_open("tar", &s);

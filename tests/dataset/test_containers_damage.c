@@ -58,19 +58,19 @@ static void a_cut_class_is_a_damaged_sample(void **state)
         {3 * 1024 + 100, 2, "is cut off"},     /* within it */
         {3 * 1024 + 512, 2, "is cut off"},     /* before its class */
     };
-    char *from = golden_copy("files"),
+    char *src = golden_copy("files"),
          *line = xasprintf(
              "cd '%s' && for i in 0 1 2; do echo $i >$i.cls; done && "
              "tar cf train.tar --format=ustar 0.png 0.cls 1.png 1.cls 2.png 2.cls",
-             from);
-    struct dataset_source s = pack_source(from, false);
+             src);
+    struct dataset_source s = pack_source(src, false);
     struct dataset_bytes bytes = {0};
     struct strbuf why = STRBUF_INIT;
 
     (void)state;
     assert_int_equal(system(line), 0);
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        char *dir = make_temp_dir(), *path = path_join(from, "train.tar");
+        char *dir = make_temp_dir(), *path = path_join(src, "train.tar");
         struct dataset *d;
 
         golden_copy_file(path, dir, "train.tar");
@@ -91,15 +91,15 @@ static void a_cut_class_is_a_damaged_sample(void **state)
     dataset_bytes_release(&bytes);
     strbuf_release(&why);
     free(line);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
 }
 
 /* Pixels that changed on disk are detected. */
 static void damaged_pixels_are_found(void **state)
 {
-    char *from = make_classes(), *dir = make_temp_dir();
+    char *src = make_classes(), *dir = make_temp_dir();
     char *path = path_join(dir, "train.decoded");
-    struct dataset_source s = pack_source(from, false);
+    struct dataset_source s = pack_source(src, false);
     struct dataset *d = dataset_open("folder", &s);
     struct dataset_bytes bytes = {0};
     struct strbuf why = STRBUF_INIT;
@@ -124,7 +124,7 @@ static void damaged_pixels_are_found(void **state)
     dataset_bytes_release(&bytes);
     strbuf_release(&why);
     free(path);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dir);
 }
 

@@ -132,8 +132,8 @@ static void an_index_is_of_the_companions_too(void **state)
 /* So does the list of label maps, of which only those after the damage are lost. */
 static void an_index_is_of_the_label_maps_too(void **state)
 {
-    char *from = make_label_maps(), *dir = make_temp_dir();
-    struct dataset_source list = pack_source(from, true), s = pack_source(dir, true);
+    char *src = make_label_maps(), *dir = make_temp_dir();
+    struct dataset_source list = pack_source(src, true), s = pack_source(dir, true);
     struct dataset *d = dataset_open("list", &list);
     struct strbuf why = STRBUF_INIT;
     struct dataset_bytes bytes = {0};
@@ -168,7 +168,7 @@ static void an_index_is_of_the_label_maps_too(void **state)
     strbuf_release(&why);
     free(data);
     free(labels);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dir);
 }
 
@@ -215,9 +215,9 @@ static void expect_refused(struct dataset *d, bool label_map, const char *reason
  * labels that list() never sets make the index invalid. */
 static void a_forged_index_is_harmless(void **state)
 {
-    char *from = make_classes(), *dir = golden_copy("recordio"),
+    char *src = make_classes(), *dir = golden_copy("recordio"),
          *decoded = make_temp_dir();
-    struct dataset_source in = pack_source(from, false), s = pack_source(dir, true);
+    struct dataset_source in = pack_source(src, false), s = pack_source(dir, true);
     struct sample none = {.image.len = 1, .label_map.len = 1, .label = -1, .name = "a"};
     struct sample far = {.image = {99, 1, 0}, .name = "a"}, text = far;
     struct dataset *d;
@@ -238,7 +238,7 @@ static void a_forged_index_is_harmless(void **state)
     d = dataset_open("decoded", &s);
     assert_int_equal(d->n, PACK_IMAGES);
     dataset_close(d);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dir);
     remove_temp_dir(decoded);
 }
@@ -247,8 +247,8 @@ static void a_forged_index_is_harmless(void **state)
 static void labels_of_decoded_are_classes(void **state)
 {
     static const int64_t label[] = {SAMPLE_TEXT, SAMPLE_DAMAGED, (int64_t)1 << 32};
-    char *from = make_classes(), *dir = make_temp_dir(), *path, *data;
-    struct dataset_source in = pack_source(from, false);
+    char *src = make_classes(), *dir = make_temp_dir(), *path, *data;
+    struct dataset_source in = pack_source(src, false);
     struct dataset *d = dataset_open("folder", &in);
     struct decoded_head *h;
     size_t len;
@@ -272,7 +272,7 @@ static void labels_of_decoded_are_classes(void **state)
     }
     free(data);
     free(path);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dir);
 }
 

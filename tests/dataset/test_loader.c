@@ -338,12 +338,12 @@ static void stages_are_measured(void **state)
         struct loader_options o = training_options(workers);
         struct stage_times first, second;
         struct loader *l;
-        double from;
+        double start;
 
         o.cache_bytes = 1 << 24;
         o.drop_last = false;
         l = loader_open(d, &o);
-        from = clock_now();
+        start = clock_now();
         run_epoch(l, 0, 0, hash);
         first = loader_stats(l).stages;
         for (int i = 0; i < STAGE_COPY; i++)
@@ -352,7 +352,7 @@ static void stages_are_measured(void **state)
         loader_add_copy(l, 0.5);
         assert_true(loader_stats(l).stages.seconds[STAGE_COPY] == 0.5);
         assert_true(stage_times_sum(&first) <=
-                    8 * (clock_now() - from) * (workers ? workers : 1));
+                    8 * (clock_now() - start) * (workers ? workers : 1));
         run_epoch(l, 1, 0, hash);
         second = loader_stats(l).stages;
         assert_true(second.seconds[STAGE_READ] == first.seconds[STAGE_READ]);

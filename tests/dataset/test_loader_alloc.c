@@ -55,11 +55,11 @@ static int count(const char *storage, const char *dir)
 
 static void nothing_is_allocated_per_image(void **state)
 {
-    char *from = make_classes();
-    struct dataset_source s = pack_source(from, false);
+    char *src = make_classes();
+    struct dataset_source s = pack_source(src, false);
 
     (void)state;
-    assert_true(count("folder", from) == 0);
+    assert_true(count("folder", src) == 0);
     for (int i = 0; pack_table[i]; i++) {
         char *dir = make_temp_dir();
         struct dataset *d = dataset_open("folder", &s);
@@ -72,14 +72,14 @@ static void nothing_is_allocated_per_image(void **state)
             fail_msg("%s: %d allocations in an epoch", pack_table[i]->name, n);
         remove_temp_dir(dir);
     }
-    remove_temp_dir(from);
+    remove_temp_dir(src);
 }
 
 /* The counter works: the first epoch allocates. */
 static void the_first_epoch_allocates(void **state)
 {
-    char *from = make_classes();
-    struct dataset_source s = pack_source(from, false);
+    char *src = make_classes();
+    struct dataset_source s = pack_source(src, false);
     struct loader_options o = training_options(0);
     struct dataset *d = dataset_open("folder", &s);
     struct loader *l = loader_open(d, &o);
@@ -91,7 +91,7 @@ static void the_first_epoch_allocates(void **state)
     assert_true(allocations > 3);
     loader_close(l);
     dataset_close(d);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
 }
 
 int main(void)

@@ -404,14 +404,14 @@ static void read_what_is_cut(void *arg)
 
 static void a_mapped_file_is_named(void **state)
 {
-    char *from = make_classes(), *dir = make_temp_dir();
-    struct dataset *d = open_folder(from);
+    char *src = make_classes(), *dir = make_temp_dir();
+    struct dataset *d = open_folder(src);
 
     (void)state;
     (void)pack_to("decoded", d, dir, 0, NULL);
     dataset_close(d);
     check_leaves(read_what_is_cut, dir, 1, "train.decoded', which is mapped into memory");
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dir);
 }
 

@@ -110,15 +110,15 @@ static const struct tiny {
 /* Packs class folders as a container. */
 static void make_container(const char *name, const char *dir)
 {
-    char *from = make_temp_dir();
-    struct dataset_source s = {.path = from, .split = "train"};
+    char *src = make_temp_dir();
+    struct dataset_source s = {.path = src, .split = "train"};
     struct dataset *d;
 
-    make_class_folders(from);
+    make_class_folders(src);
     d = dataset_open("folder", &s);
     pack_to(name, d, dir, 0, NULL);
     dataset_close(d);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
 }
 
 static void make_tiny(const struct storage *row, const char *dir)

@@ -311,15 +311,15 @@ static void a_cut_archive_is_told(void **state)
 /* Sets bit 11 of a member's flags; otherwise others decode names with a DOS code page. */
 static void a_packed_zip_says_that_names_are_utf8(void **state)
 {
-    char *from = make_temp_dir(), *dst = make_temp_dir(),
+    char *src = make_temp_dir(), *dst = make_temp_dir(),
          *path = path_join(dst, "train.zip");
-    struct dataset_source s = pack_source(from, false);
+    struct dataset_source s = pack_source(src, false);
     struct dataset *d;
     size_t len;
     char *data;
 
     (void)state;
-    make_image(from, "train/\xc3\xa9/1.jpg", 30, 26, 1);
+    make_image(src, "train/\xc3\xa9/1.jpg", 30, 26, 1);
     d = dataset_open("folder", &s);
     pack_to("zip", d, dst, 0, NULL);
     dataset_close(d);
@@ -329,7 +329,7 @@ static void a_packed_zip_says_that_names_are_utf8(void **state)
     assert_true(data[7] & 8);
     free(data);
     free(path);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dst);
 }
 

@@ -296,15 +296,15 @@ static void exchange(unsigned w, unsigned lanes)
         return;
     }
     for (int i = 0; i < LANES; i++) {
-        int from;
+        int start;
 
         if (!(lanes >> i & 1))
             continue;
-        from = source(&warp[i], i);
+        start = source(&warp[i], i);
         if (warp[i].op == EMULATOR_BALLOT)
             warp[i].result = ballot;
-        else if (lanes >> from & 1)
-            warp[i].result = warp[from].value;
+        else if (lanes >> start & 1)
+            warp[i].result = warp[start].value;
         else
             warp[i].result = ~0ull; /* undefined: that lane does not participate */
     }

@@ -56,13 +56,13 @@ cudaError_t capture_forbids(void)
     cudaError_t e = cudaSuccess;
 
     for (struct capture *c = active; c; c = c->next) {
-        bool own = c->thread == pthread_self();
+        bool same_thread = c->thread == pthread_self();
 
         if (c->mode == cudaStreamCaptureModeRelaxed ||
             thread_mode == cudaStreamCaptureModeRelaxed)
             continue;
-        if (own || (c->mode == cudaStreamCaptureModeGlobal &&
-                    thread_mode == cudaStreamCaptureModeGlobal))
+        if (same_thread || (c->mode == cudaStreamCaptureModeGlobal &&
+                            thread_mode == cudaStreamCaptureModeGlobal))
             e = capture_break(c, cudaErrorStreamCaptureUnsupported);
     }
     return e;

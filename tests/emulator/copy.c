@@ -21,13 +21,13 @@ struct copy {
 static void run_copy(void *arg)
 {
     const struct copy *c = arg;
-    const void *from = c->staged ? c->staged : c->from;
+    const void *src = c->staged ? c->staged : c->from;
 
     if (c->kind == cudaMemcpyHostToDevice || c->kind == cudaMemcpyDeviceToDevice)
         emulator_expect_memory(c->to, c->size, "target of a copy");
     if (c->kind == cudaMemcpyDeviceToHost || c->kind == cudaMemcpyDeviceToDevice)
         emulator_expect_memory(c->from, c->size, "source of a copy");
-    memmove(c->to, from, c->size);
+    memmove(c->to, src, c->size);
     if (c->kind == cudaMemcpyHostToDevice)
         emulator_counters.bytes_in += (int64_t)c->size;
     else if (c->kind == cudaMemcpyDeviceToHost)
@@ -43,19 +43,19 @@ static void release_copy(void *arg)
 
 static cudaError_t find_kind(struct copy *c)
 {
-    bool to = memory_device(c->to) > 0, from = memory_device(c->from) > 0;
+    bool to = memory_device(c->to) > 0, start = memory_device(c->from) > 0;
 
     if (c->kind == cudaMemcpyDefault)
-        c->kind = to     ? from ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice
-                  : from ? cudaMemcpyDeviceToHost
-                         : cudaMemcpyHostToHost;
+        c->kind = to      ? start ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice
+                  : start ? cudaMemcpyDeviceToHost
+                          : cudaMemcpyHostToHost;
     if (to != (c->kind == cudaMemcpyHostToDevice || c->kind == cudaMemcpyDeviceToDevice))
         return cudaErrorInvalidValue;
-    if (from !=
+    if (start !=
         (c->kind == cudaMemcpyDeviceToHost || c->kind == cudaMemcpyDeviceToDevice))
         return cudaErrorInvalidValue;
     if ((to && memory_device(c->to) < c->size) ||
-        (from && memory_device(c->from) < c->size))
+        (start && memory_device(c->from) < c->size))
         return cudaErrorInvalidValue;
     return cudaSuccess;
 }

@@ -30,12 +30,12 @@ static int visible_device(int index)
         return index < 0 ? all : index < all ? index : -1;
     for (;; cursor++, n++) {
         char *end;
-        long which = strtol(cursor, &end, 10);
+        long number = strtol(cursor, &end, 10);
 
-        if (end == cursor || which < 0 || which >= all)
+        if (end == cursor || number < 0 || number >= all)
             return index < 0 ? n : -1;
         if (n == index)
-            return (int)which;
+            return (int)number;
         cursor = end;
         if (*cursor != ',')
             return index < 0 ? n + 1 : -1;

@@ -14,10 +14,10 @@ enum { ARGS = 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct cmd_flag own[] = {{"--json", "FILE", "a file"},
-                                          {"-q, --quiet", NULL, "a switch"},
-                                          {NULL, NULL, NULL}};
-    struct cmd_spec spec = {.schema = schema_table, .flags = own, .max_args = 2};
+    static const struct cmd_flag flags[] = {{"--json", "FILE", "a file"},
+                                            {"-q, --quiet", NULL, "a switch"},
+                                            {NULL, NULL, NULL}};
+    struct cmd_spec spec = {.schema = schema_table, .flags = flags, .max_args = 2};
     char *text = xmalloc(size + 1), *argv[ARGS], *rest;
     struct problems p = {0};
     struct cmdline line;

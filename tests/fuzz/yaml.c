@@ -28,7 +28,7 @@ static bool declare(const struct value *v, struct decl *d)
 static void check(const struct value *v, const struct decl *d, struct problems *p)
 {
     struct strbuf text = STRBUF_INIT;
-    struct cfgnode *into = cfgnode_new(), *from;
+    struct cfgnode *into = cfgnode_new(), *src;
     struct value none = value_none();
     struct cfgnode_entry *e = cfgnode_set(into, "K", &none, NULL);
 
@@ -37,12 +37,12 @@ static void check(const struct value *v, const struct decl *d, struct problems *
     strbuf_addstr(&text, "K: ");
     value_add_yaml(&text, v);
     strbuf_addstr(&text, "\n");
-    from = yaml_read_text(text.buf, text.len, "line.yaml", p);
-    fuzz_expect(from && !p->nerror, "a value is YAML");
-    cfgnode_merge(into, from, p);
+    src = yaml_read_text(text.buf, text.len, "line.yaml", p);
+    fuzz_expect(src && !p->nerror, "a value is YAML");
+    cfgnode_merge(into, src, p);
     fuzz_expect(!p->nerror, "which its key takes");
     fuzz_expect(value_equal(v, &e->value), "and has again");
-    cfgnode_free(from);
+    cfgnode_free(src);
     cfgnode_free(into);
     strbuf_release(&text);
 }

@@ -98,16 +98,16 @@ struct packs {
 
 static const float derived_table[TOY_LEN] = {1, 2, 3, 4, 5, 6, 7, 8};
 
-static void pack_twice(void *dst, void *const *from, void *state)
+static void pack_twice(void *dst, void *const *src, void *state)
 {
     ((struct packs *)state)->twice++;
     for (int i = 0; i < TOY_LEN; i++)
-        ((float *)dst)[i] = 2 * ((const float *)from[0])[i];
+        ((float *)dst)[i] = 2 * ((const float *)src[0])[i];
 }
 
-static void pack_table(void *dst, void *const *from, void *state)
+static void pack_table(void *dst, void *const *src, void *state)
 {
-    (void)from;
+    (void)src;
     ((struct packs *)state)->table++;
     memcpy(dst, derived_table, sizeof(derived_table));
 }
@@ -240,15 +240,15 @@ static void random_graphs_equal_without_reuse(void **unused)
         memcpy(value[0], program_data(p, t[0]), sizeof(value[0]));
         for (int i = 1; i < n; i++)
             for (int k = 0; k < TOY_LEN; k++) {
-                const struct node *from = t[i]->producer;
+                const struct node *src = t[i]->producer;
                 int a = 0, c = 0;
 
                 for (int j = 0; j < i; j++) {
-                    a = t[j] == from->in[0] ? j : a;
-                    c = t[j] == from->in[1] ? j : c;
+                    a = t[j] == src->in[0] ? j : a;
+                    c = t[j] == src->in[1] ? j : c;
                 }
-                value[i][k] = from->op == &toy_add ? value[a][k] + value[c][k]
-                                                   : value[a][k] * value[c][k];
+                value[i][k] = src->op == &toy_add ? value[a][k] + value[c][k]
+                                                  : value[a][k] * value[c][k];
             }
         program_run(p);
         program_run(p); /* nothing may survive in the arena that changes the second run */

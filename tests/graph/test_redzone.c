@@ -15,9 +15,9 @@ static int stray_read, stray_write;
 static void stray_run(struct step *s, struct device *dev)
 {
     float *x = (float *)s->in[0], *y = s->out[0];
-    bool from = s->in_tensor[0]->memory == MEMORY_ARENA;
+    bool start = s->in_tensor[0]->memory == MEMORY_ARENA;
     bool to = s->out_tensor[0]->memory == MEMORY_ARENA;
-    float stray = from && stray_read ? x[stray_read] : 0;
+    float stray = start && stray_read ? x[stray_read] : 0;
 
     (void)dev;
     for (int i = 0; i < TOY_LEN; i++)

@@ -297,7 +297,7 @@ static void random_graphs_equal_without_reuse(void **unused)
     for (uint64_t seed = 0; seed < 60; seed++) {
         struct run r;
         struct tensor *t[NODES];
-        int from[NODES][2], kind[NODES];
+        int src[NODES][2], kind[NODES];
         float value[NODES][TOY_LEN];
 
         run_init(&r, false);
@@ -305,14 +305,14 @@ static void random_graphs_equal_without_reuse(void **unused)
         for (int i = 1; i < NODES; i++) {
             struct philox p = philox(seed, PHILOX_TEST, 1, (uint64_t)i);
 
-            from[i][0] = (int)philox_below(p.v[0], (uint32_t)i);
-            from[i][1] = (int)philox_below(p.v[1], (uint32_t)i);
+            src[i][0] = (int)philox_below(p.v[0], (uint32_t)i);
+            src[i][1] = (int)philox_below(p.v[1], (uint32_t)i);
             kind[i] = (int)(p.v[2] % 3);
             if (kind[i] == 2)
-                t[i] = flat(&r.b, square(&r.b, t[from[i][0]]));
+                t[i] = flat(&r.b, square(&r.b, t[src[i][0]]));
             else
-                t[i] = toy_two(&r.b, kind[i] ? &toy_add : &toy_mul, t[from[i][0]],
-                               t[from[i][1]]);
+                t[i] = toy_two(&r.b, kind[i] ? &toy_add : &toy_mul, t[src[i][0]],
+                               t[src[i][1]]);
             if (p.v[3] % 8 == 0 && t[i]->memory == MEMORY_NONE)
                 graph_output(r.g, t[i]);
         }
@@ -324,7 +324,7 @@ static void random_graphs_equal_without_reuse(void **unused)
         memcpy(value[0], data(&r, t[0]), sizeof(value[0]));
         for (int i = 1; i < NODES; i++)
             for (int k = 0; k < TOY_LEN; k++) {
-                float a = value[from[i][0]][k], c = value[from[i][1]][k];
+                float a = value[src[i][0]][k], c = value[src[i][1]][k];
 
                 value[i][k] = kind[i] == 0 ? a * c : kind[i] == 1 ? a + c : a;
             }

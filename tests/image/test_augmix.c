@@ -67,7 +67,7 @@ static void augmix_equals_torchvision(void **state)
 static void mixtures_are_drawn(void **state)
 {
     int seen[AUGMIX_OPS] = {0}, min = AUGMIX_LEVELS, max = 0;
-    double own = 0;
+    double total = 0;
 
     (void)state;
     for (int s = 0; s < 1000; s++) {
@@ -78,7 +78,7 @@ static void mixtures_are_drawn(void **state)
         augmix_draw(&a, &r, 4, 3, &(struct augment_range){1, 3});
         assert_int_equal(a.chains, 3);
         sum = a.original;
-        own += (double)a.original / 1000;
+        total += (double)a.original / 1000;
         for (int i = 0; i < 3; i++) {
             sum += a.weight[i];
             assert_true(a.weight[i] >= 0 && a.depth[i] >= 1 && a.depth[i] <= 3);
@@ -90,7 +90,7 @@ static void mixtures_are_drawn(void **state)
         }
         assert_true(fabs((double)sum - 1) < 1e-5);
     }
-    assert_true(own > 0.47 && own < 0.53 && min == 0 && max == 3);
+    assert_true(total > 0.47 && total < 0.53 && min == 0 && max == 3);
     for (int k = 0; k < AUGMIX_OPS; k++)
         assert_true(seen[k] > 385 && seen[k] < 540); /* 6000 / 13 */
 }

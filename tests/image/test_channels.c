@@ -134,12 +134,12 @@ static void check_transform(struct transform t, const struct image *all)
     t.channels = BANDS;
     transform_image(&m, &t, &key, all, out);
     for (int c = 0; c < BANDS; c++) {
-        struct transform own = t;
+        struct transform changed = t;
 
-        own.channels = 0;
-        memset(own.fill, t.fill[c], 3);
+        changed.channels = 0;
+        memset(changed.fill, t.fill[c], 3);
         extract_band(all, c, &rgb);
-        transform_image(&m, &own, &key, &rgb, one);
+        transform_image(&m, &changed, &key, &rgb, one);
         for (int i = 0; i < SIDE * SIDE; i++)
             assert_int_equal(out[i * BANDS + c], one[3 * i]);
     }

@@ -38,11 +38,11 @@ static int paeth(int a, int b, int c)
 static void rows_are_unfiltered(void **state)
 {
     enum { N = 24 * 5, PAD = 16 };
-    uint8_t from[N + PAD], up[N + 2 * PAD] = {0}, to[N + 2 * PAD] = {0}, want[N];
+    uint8_t src[N + PAD], up[N + 2 * PAD] = {0}, to[N + 2 * PAD] = {0}, want[N];
 
     (void)state;
     for (int i = 0; i < N + PAD; i++) {
-        from[i] = noise(i);
+        src[i] = noise(i);
         up[PAD + i] = noise(1000 + i);
     }
     for (int step = 1; step <= 4; step++)
@@ -53,11 +53,11 @@ static void rows_are_unfiltered(void **state)
                     int c = i < step ? 0 : up[PAD + i - step];
                     int guess[] = {0, a, b, (a + b) / 2, paeth(a, b, c)};
 
-                    want[i] = (uint8_t)(from[i] + guess[filter]);
+                    want[i] = (uint8_t)(src[i] + guess[filter]);
                 }
                 memset(up, 0, PAD);
                 memset(to, 0, sizeof(to));
-                png_plain_unfilter(filter, step, from, up + PAD, to + PAD, (size_t)n);
+                png_plain_unfilter(filter, step, src, up + PAD, to + PAD, (size_t)n);
                 if (memcmp(to + PAD, want, (size_t)n) != 0)
                     fail_msg("filter %d, %d bytes of %d", filter, n, step);
             }

@@ -228,12 +228,12 @@ static void load_archive(struct trial *t, const char *path)
         fail_msg("%s", why.buf);
     for (int i = 0; i < f->nsegment; i++) {
         const struct segment *s = &f->segment[i];
-        const struct safetensors_tensor *from = weights_file_find(&file, s->tensor->name);
-        void *data = xmalloc(from ? (size_t)from->size + 1 : 1);
+        const struct safetensors_tensor *src = weights_file_find(&file, s->tensor->name);
+        void *data = xmalloc(src ? (size_t)src->size + 1 : 1);
 
-        if (!from || !statedict_fits(s->tensor, from) ||
-            weights_file_read(&file, from, data, &why) ||
-            !statedict_unpack(s, w, data, from->dtype))
+        if (!src || !statedict_fits(s->tensor, src) ||
+            weights_file_read(&file, src, data, &why) ||
+            !statedict_unpack(s, w, data, src->dtype))
             fail_msg("'%s' of '%s' does not fit: %s", s->tensor->name, path, why.buf);
         free(data);
         names += 1 + (size_t)s->tensor->nalso;
@@ -369,11 +369,11 @@ static void check_statistics(struct trial *t, const struct run *r)
 }
 
 /* Checks the weights of `from` in the inference net. */
-static void check_eval(struct trial *from, const struct run *r, const json_t *want)
+static void check_eval(struct trial *src, const struct run *r, const json_t *want)
 {
     struct run inference = *r;
     struct trial t;
-    float *w = golden_memory(from, MEMORY_WEIGHTS);
+    float *w = golden_memory(src, MEMORY_WEIGHTS);
 
     inference.inference = true;
     inference.weights = NULL;

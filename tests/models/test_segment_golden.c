@@ -159,9 +159,9 @@ static const struct tolerance gradient_tolerance = {1e-4, 1e-5},
 
 /* fp32 of another order may be as far from PyTorch's as that is from fp64, and somewhat
  * farther: `which` 0: gradients; 1: movements; 2: losses. */
-static struct tolerance tolerance(const json_t *j, size_t which, struct tolerance least)
+static struct tolerance tolerance(const json_t *j, size_t index, struct tolerance least)
 {
-    const json_t *apart = json_array_get(json_object_get(j, "apart"), which);
+    const json_t *apart = json_array_get(json_object_get(j, "apart"), index);
     double times = 10 * json_real_value(apart);
 
     return (struct tolerance){times > least.relative ? times : least.relative,

@@ -40,9 +40,9 @@ static void flips_mirror(void **state)
                 x[i] = (uint8_t)philox(3, PHILOX_TEST, (uint64_t)s, (uint64_t)i).v[0];
             flip_image(&a, &(struct augment_image){&key, x, y, H, W, c});
             for (int i = 0; i < N * c; i++) {
-                int row = i / c / W, col = i / c % W, from = flip ? W - 1 - col : col;
+                int row = i / c / W, col = i / c % W, start = flip ? W - 1 - col : col;
 
-                assert_int_equal(y[i], x[(row * W + from) * c + i % c]);
+                assert_int_equal(y[i], x[(row * W + start) * c + i % c]);
             }
             mirrored += flip;
         }

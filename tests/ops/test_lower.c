@@ -39,10 +39,10 @@ static void check_graph(const struct graph *g)
         assert_int_equal(n->index, i);
         assert_true(i == 0 || n->phase >= g->node[i - 1]->phase);
         for (int k = 0; k < n->nin; k++) {
-            const struct node *from = n->in[k]->producer;
+            const struct node *src = n->in[k]->producer;
 
-            assert_true(!from || from->index < i);
-            assert_true(!from || from->out[n->in[k]->slot] == n->in[k]);
+            assert_true(!src || src->index < i);
+            assert_true(!src || src->out[n->in[k]->slot] == n->in[k]);
         }
     }
 }

@@ -25,9 +25,9 @@
 #include "tests/test.h"
 
 /* Uniform in [-1, 1). */
-static double drawn(int which, int64_t i)
+static double drawn(int index, int64_t i)
 {
-    return (double)philox(5, PHILOX_TEST, (uint64_t)which, (uint64_t)i).v[0] /
+    return (double)philox(5, PHILOX_TEST, (uint64_t)index, (uint64_t)i).v[0] /
                2147483648.0 -
            1;
 }
@@ -291,12 +291,12 @@ static bool part(void *arg, const struct norm_fold_layer *l)
 
 /* Values `which` from number `first` on. */
 static void fill(const struct backend *b, struct device *dev, struct program *p,
-                 const struct tensor *t, int which, int64_t first)
+                 const struct tensor *t, int index, int64_t first)
 {
     float *v = xcalloc((size_t)tensor_len(t), sizeof(*v));
 
     for (int64_t i = 0; i < tensor_len(t); i++)
-        v[i] = (float)drawn(which, first + i);
+        v[i] = (float)drawn(index, first + i);
     b->copy_in(dev, program_data(p, t), v, tensor_size(t));
     free(v);
 }

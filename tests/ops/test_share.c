@@ -164,14 +164,14 @@ static void compare(const struct kind *k, const struct backend *backend,
     struct collective alone = {.world = 1}, group = {.world = world};
     float *whole = xcalloc(MOST, sizeof(*whole)), *part = xcalloc(MOST, sizeof(*part));
     int64_t len = share(k, backend, dev, t, &alone, whole);
-    int own = IMAGES / world;
+    int images = IMAGES / world;
     bool seen[IMAGES] = {false};
 
     for (group.rank = 0; group.rank < world; group.rank++) {
-        struct share s = {group.rank, world, k->pairs ? own / 2 : 0};
+        struct share s = {group.rank, world, k->pairs ? images / 2 : 0};
 
         (void)share(k, backend, dev, t, &group, part);
-        for (int i = 0; i < own; i++) {
+        for (int i = 0; i < images; i++) {
             int64_t image = share_image(s, i);
 
             assert_in_range(image, 0, IMAGES - 1);

@@ -14,11 +14,11 @@
 #include "graph/autodiff.h"
 #include "graph/flat.h"
 #include "graph/program.h"
+#include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/reference.h"
-#include "ops/activation.h"
 #include "ops/table.h"
 #include "tests/test.h"
 
@@ -66,9 +66,9 @@ struct part {
     float y[ELEMENTS], dx[ELEMENTS], stats[STATS], grads[GRADS];
 };
 
-static float drawn(int which, int64_t i)
+static float drawn(int index, int64_t i)
 {
-    return (float)(philox(3, PHILOX_TEST, (uint64_t)which, (uint64_t)i).v[0] % 2000) /
+    return (float)(philox(3, PHILOX_TEST, (uint64_t)index, (uint64_t)i).v[0] % 2000) /
                1000 -
            1;
 }
@@ -84,14 +84,14 @@ static struct tensor *net(struct builder *b, struct tensor *x)
 static void fill(struct part *p, const struct program *g, const struct tensor *x,
                  const struct tensor *dy, struct device *dev)
 {
-    int64_t n = tensor_len(x), from = p->rank * n;
+    int64_t n = tensor_len(x), start = p->rank * n;
     float *v = xcalloc((size_t)n, sizeof(*v)), w[GRADS];
 
     for (int64_t i = 0; i < n; i++)
-        v[i] = 30 + drawn(1, from + i); /* far from 0: sums of squares lose digits */
+        v[i] = 30 + drawn(1, start + i); /* far from 0: sums of squares lose digits */
     p->backend->copy_in(dev, program_data(g, x), v, tensor_size(x));
     for (int64_t i = 0; i < n; i++)
-        v[i] = drawn(2, from + i);
+        v[i] = drawn(2, start + i);
     p->backend->copy_in(dev, program_data(g, dy), v, tensor_size(dy));
     for (int i = 0; i < GRADS; i++)
         w[i] = drawn(3, i) + 1.5f;

@@ -166,8 +166,8 @@ static void formats_keep_everything(void **state)
 {
     (void)state;
     for (int maps = 0; maps < 2; maps++) {
-        char *from = maps ? make_label_maps() : make_classes();
-        struct dataset *a = open_source(from, maps), *b;
+        char *src = maps ? make_label_maps() : make_classes();
+        struct dataset *a = open_source(src, maps), *b;
 
         for (const struct pack_format *const *f = pack_table; *f; f++) {
             char *dst = make_temp_dir();
@@ -183,17 +183,17 @@ static void formats_keep_everything(void **state)
             remove_temp_dir(dst);
         }
         dataset_close(a);
-        remove_temp_dir(from);
+        remove_temp_dir(src);
     }
 }
 
 /* Stores the samples of an epoch in order, starting at a batch. Returns their number. */
-static int epoch_samples(struct loader *l, uint64_t epoch, int64_t from, int64_t *sample)
+static int epoch_samples(struct loader *l, uint64_t epoch, int64_t start, int64_t *sample)
 {
     const struct batch *b;
     int n = 0;
 
-    loader_start_epoch(l, epoch, from);
+    loader_start_epoch(l, epoch, start);
     while ((b = loader_next(l))) {
         for (int i = 0; i < b->size; i++)
             if (b->sample[i] >= 0)
@@ -207,8 +207,8 @@ static int epoch_samples(struct loader *l, uint64_t epoch, int64_t from, int64_t
  * middle of an epoch. */
 static void shards_are_read_in_turn(void **state)
 {
-    char *from = make_classes(), *dst = make_temp_dir();
-    struct dataset *a = open_source(from, false), *b;
+    char *src = make_classes(), *dst = make_temp_dir();
+    struct dataset *a = open_source(src, false), *b;
     enum { EPOCHS = 4 };
     int64_t want[EPOCHS][PACK_IMAGES], got[PACK_IMAGES];
     int orders = 0;
@@ -248,15 +248,15 @@ static void shards_are_read_in_turn(void **state)
     assert_true(orders > 0); /* of the shards */
     dataset_close(a);
     dataset_close(b);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dst);
 }
 
 /* Every container can be the source of every other. */
 static void containers_are_packed_again(void **state)
 {
-    char *from = make_label_maps(), *tar = make_temp_dir();
-    struct dataset *a = open_source(from, true), *b;
+    char *src = make_label_maps(), *tar = make_temp_dir();
+    struct dataset *a = open_source(src, true), *b;
 
     (void)state;
     pack_to("tar", a, tar, 0, NULL);
@@ -273,7 +273,7 @@ static void containers_are_packed_again(void **state)
     }
     dataset_close(a);
     dataset_close(b);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(tar);
 }
 
@@ -288,8 +288,8 @@ static char *read_whole(const char *dir, const char *name, size_t *len)
 /* Complete containers are kept; missing ones are written again with the same bytes. */
 static void a_stopped_run_goes_on(void **state)
 {
-    char *from = make_classes(), *dst = make_temp_dir(), *path, *old, *new;
-    struct dataset *a = open_source(from, false);
+    char *src = make_classes(), *dst = make_temp_dir(), *path, *old, *new;
+    struct dataset *a = open_source(src, false);
     struct pack_result r;
     size_t old_len, new_len;
 
@@ -312,7 +312,7 @@ static void a_stopped_run_goes_on(void **state)
     free(old);
     free(new);
     dataset_close(a);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dst);
 }
 
@@ -320,8 +320,8 @@ static void a_stopped_run_goes_on(void **state)
 static void images_are_made_smaller(void **state)
 {
     struct pack_encoding how = {.size = 20, .quality = 80, .filter = RESIZE_BICUBIC};
-    char *from = make_label_maps(), *dst = make_temp_dir();
-    struct dataset *a = open_source(from, true), *b;
+    char *src = make_label_maps(), *dst = make_temp_dir();
+    struct dataset *a = open_source(src, true), *b;
     struct image_limits limits = image_limits_or_default(NULL);
     struct image_decoder *d = image_decoder_new(NULL);
     struct dataset_bytes bytes = {0};
@@ -348,7 +348,7 @@ static void images_are_made_smaller(void **state)
     image_decoder_free(d);
     dataset_close(a);
     dataset_close(b);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dst);
 }
 
@@ -369,7 +369,7 @@ static void a_source_says_how_it_is_encoded(void **state)
     (void)state;
     for (int k = 0; k < 2; k++) {
         struct pack_encoding how = {.size = sizes[k], .filter = RESIZE_BICUBIC};
-        char *from = make_temp_dir(), *dst = make_temp_dir();
+        char *src = make_temp_dir(), *dst = make_temp_dir();
         struct dataset_bytes bytes = {0}, was = {0};
         struct strbuf why = STRBUF_INIT;
         struct dataset *a, *b;
@@ -380,12 +380,12 @@ static void a_source_says_how_it_is_encoded(void **state)
             size_t len;
             char *data = file_read(path, &len);
 
-            make_file(from, name, data, len);
+            make_file(src, name, data, len);
             free(data);
             free(name);
             free(path);
         }
-        a = open_source(from, false);
+        a = open_source(src, false);
         assert_int_equal(pack_to("tar", a, dst, 0, &how).samples, N);
         b = open_packed(pack_find("tar"), dst, false);
         for (int i = 0; i < N; i++) {
@@ -401,7 +401,7 @@ static void a_source_says_how_it_is_encoded(void **state)
         dataset_bytes_release(&bytes);
         dataset_close(a);
         dataset_close(b);
-        remove_temp_dir(from);
+        remove_temp_dir(src);
         remove_temp_dir(dst);
     }
 }
@@ -409,13 +409,13 @@ static void a_source_says_how_it_is_encoded(void **state)
 /* Damaged samples are skipped; the others keep their order. */
 static void damaged_samples_are_left_out(void **state)
 {
-    char *from = make_classes(), *dst = make_temp_dir();
+    char *src = make_classes(), *dst = make_temp_dir();
     struct dataset *a, *b;
     struct pack_result r;
 
     (void)state;
-    make_file(from, "train/class0/06.jpg", "a text", 6);
-    a = open_source(from, false);
+    make_file(src, "train/class0/06.jpg", "a text", 6);
+    a = open_source(src, false);
     r = pack_to("tar", a, dst, SHARD, NULL);
     assert_int_equal(r.left_out, 1);
     b = open_packed(pack_find("tar"), dst, false);
@@ -430,24 +430,24 @@ static void damaged_samples_are_left_out(void **state)
     }
     dataset_close(a);
     dataset_close(b);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
     remove_temp_dir(dst);
 }
 
 /* No format writes a container whose samples are all skipped. */
 static void an_empty_container_is_not_written(void **state)
 {
-    char *from = make_classes();
+    char *src = make_classes();
     struct dataset *a, *b;
 
     (void)state;
     for (int i = 0; i < PACK_IMAGES; i += PACK_CLASSES) { /* all of class0 */
         char *name = xasprintf("train/class0/%02d.jpg", i);
 
-        make_file(from, name, "a text", 6);
+        make_file(src, name, "a text", 6);
         free(name);
     }
-    a = open_source(from, false);
+    a = open_source(src, false);
     for (const struct pack_format *const *row = pack_table; *row; row++) {
         const struct pack_format *f = *row;
         int bad = (PACK_IMAGES + PACK_CLASSES - 1) / PACK_CLASSES;
@@ -464,7 +464,7 @@ static void an_empty_container_is_not_written(void **state)
         remove_temp_dir(dst);
     }
     dataset_close(a);
-    remove_temp_dir(from);
+    remove_temp_dir(src);
 }
 
 int main(void)

@@ -66,9 +66,9 @@ static int count(const struct graph *g, const struct op *op)
 /* Marks the floats of a flat tensor as seen, each for the first time. */
 static void mark(char *seen, const struct tensor *t)
 {
-    int64_t from = (int64_t)(t->offset / sizeof(float));
+    int64_t start = (int64_t)(t->offset / sizeof(float));
 
-    for (int64_t i = from; i < from + tensor_len(t); i++)
+    for (int64_t i = start; i < start + tensor_len(t); i++)
         assert_int_equal(seen[i]++, 0);
 }
 
@@ -86,14 +86,14 @@ static int backward_after(const struct graph *g, int pos)
 /* After a bucket has started, no backward node writes to its range. */
 static void check_alone(const struct graph *g, const struct node *start)
 {
-    size_t from = start->out[0]->offset, end = from + tensor_size(start->out[0]);
+    size_t begin = start->out[0]->offset, end = begin + tensor_size(start->out[0]);
 
     for (int i = start->index + 1; i < g->nnode; i++) {
         const struct node *n = g->node[i];
 
         for (int k = 0; n->phase == PHASE_BACKWARD && k < n->nout; k++)
-            assert_false(n->out[k]->memory == MEMORY_GRADS && n->out[k]->offset >= from &&
-                         n->out[k]->offset < end);
+            assert_false(n->out[k]->memory == MEMORY_GRADS &&
+                         n->out[k]->offset >= begin && n->out[k]->offset < end);
     }
 }
 

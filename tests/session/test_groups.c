@@ -10,9 +10,9 @@
 #include "graph/flat.h"
 #include "graph/program.h"
 #include "io/json.h"
+#include "ops/activation.h"
 #include "ops/linear.h"
 #include "ops/loss_sum.h"
-#include "ops/activation.h"
 #include "ops/table.h"
 #include "session/build_update.h"
 #include "session/devices.h"
@@ -147,13 +147,13 @@ static void start(struct net *n)
         n->base[m] = need ? n->backend->alloc(n->dev, need) : NULL;
     }
     for (int i = 0; i < f->nsegment; i++) {
-        const json_t *from = json_object_get(json_object_get(n->want, "start"),
-                                             f->segment[i].tensor->name);
+        const json_t *src = json_object_get(json_object_get(n->want, "start"),
+                                            f->segment[i].tensor->name);
 
-        assert_int_equal(json_array_size(from), f->segment[i].len);
+        assert_int_equal(json_array_size(src), f->segment[i].len);
         for (int64_t k = 0; k < f->segment[i].len; k++)
             w[f->segment[i].offset + k] =
-                (float)json_number_value(json_array_get(from, (size_t)k));
+                (float)json_number_value(json_array_get(src, (size_t)k));
     }
     plan_set_scales(&n->plan, &c);
     n->backend->copy_in(n->dev, n->base[MEMORY_WEIGHTS], w,
@@ -170,14 +170,14 @@ static void start(struct net *n)
 
 static void run(struct net *n, const struct part *p, size_t i)
 {
-    const json_t *from = json_array_get(json_object_get(n->want, "x"), i);
+    const json_t *src = json_array_get(json_object_get(n->want, "x"), i);
     const json_t *classes = json_array_get(json_object_get(n->want, "labels"), i);
     float x[BATCH * IN];
     int32_t labels[BATCH];
 
-    assert_int_equal(json_array_size(from), BATCH * IN);
+    assert_int_equal(json_array_size(src), BATCH * IN);
     for (size_t k = 0; k < BATCH * IN; k++)
-        x[k] = (float)json_number_value(json_array_get(from, k));
+        x[k] = (float)json_number_value(json_array_get(src, k));
     for (size_t k = 0; k < BATCH; k++)
         labels[k] = (int32_t)json_integer_value(json_array_get(classes, k));
     n->backend->copy_in(n->dev, program_data(p->program, p->x), x, sizeof(x));

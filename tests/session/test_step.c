@@ -80,11 +80,11 @@ static void test_restores(void **state)
     run_steps(&a, 2);
     m = xmalloc(run_bytes(&a));
     for (int i = 0; i < 3; i++) {
-        enum memory which =
+        enum memory index =
             (enum memory[]){MEMORY_WEIGHTS, MEMORY_MOMENT1, MEMORY_MOMENT2}[i];
 
-        session_get(&a.s, which, m);
-        session_set(&b.s, which, m);
+        session_get(&a.s, index, m);
+        session_set(&b.s, index, m);
     }
     free(m);
     c = session_control(&a.s);
@@ -258,14 +258,14 @@ static void evaluate(struct run *r, int valid, struct metrics m[SESSION_WEIGHTS]
 
 /* Returns the loss of both batches, computed by a session that evaluates only these
  * weights. */
-static double loss_of(const struct run *r, enum memory which)
+static double loss_of(const struct run *r, enum memory index)
 {
     struct metrics m[SESSION_WEIGHTS];
     struct run e;
     double loss;
 
     run_init(&e, (const char *[]){"DEVICE", r->cfg.device, NULL});
-    session_get(&r->s, which, e.weights);
+    session_get(&r->s, index, e.weights);
     session_set(&e.s, MEMORY_WEIGHTS, e.weights);
     evaluate(&e, BATCH, m);
     loss = m[SESSION_RAW].loss_sum;

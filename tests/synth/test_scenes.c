@@ -63,11 +63,11 @@ static void every_pixel_is_labelled(void **state)
 static int run(char *out)
 {
     struct cmd_word arg = {"scenes", "argument 1"};
-    struct cfgnode_pair own[] = {{"--out", out, ""},
-                                 {"--train", "5", ""},
-                                 {"--val", "2", ""},
-                                 {"--size", "64", ""}};
-    struct cmdline line = {.arg = &arg, .narg = 1, .command = own, .ncommand = 4};
+    struct cfgnode_pair pair[] = {{"--out", out, ""},
+                                  {"--train", "5", ""},
+                                  {"--val", "2", ""},
+                                  {"--size", "64", ""}};
+    struct cmdline line = {.arg = &arg, .narg = 1, .command = pair, .ncommand = 4};
     struct config cfg = {.seed = 3};
 
     log_level_set(LOG_WARNING);

@@ -144,11 +144,11 @@ static void test_jpeg(void **state)
 static int run(char *out, int64_t seed)
 {
     struct cmd_word arg = {"shapes", "argument 1"};
-    struct cfgnode_pair own[] = {{"--out", out, ""},
-                                 {"--classes", "3", ""},
-                                 {"--train", "10", ""},
-                                 {"--val", "4", ""}};
-    struct cmdline line = {.arg = &arg, .narg = 1, .command = own, .ncommand = 4};
+    struct cfgnode_pair pair[] = {{"--out", out, ""},
+                                  {"--classes", "3", ""},
+                                  {"--train", "10", ""},
+                                  {"--val", "4", ""}};
+    struct cmdline line = {.arg = &arg, .narg = 1, .command = pair, .ncommand = 4};
     struct config cfg = {.seed = seed};
 
     log_level_set(LOG_WARNING);

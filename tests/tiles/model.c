@@ -64,13 +64,13 @@ void tile_zero(int t)
     memset(model.tile[t], 0, sizeof(model.tile[t]));
 }
 
-void tile_load(int t, const void *from, int64_t stride)
+void tile_load(int t, const void *src, int64_t stride)
 {
     int bytes, rows = rows_of(t, &bytes);
 
     tile_zero(t);
     for (int i = 0; i < rows; i++)
-        memcpy(model.tile[t][i], (const char *)from + i * stride, (size_t)bytes);
+        memcpy(model.tile[t][i], (const char *)src + i * stride, (size_t)bytes);
 }
 
 void tile_store(int t, void *dst, int64_t stride)

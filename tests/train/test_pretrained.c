@@ -156,17 +156,17 @@ static void test_skip(void **state)
 static void test_told(void **state)
 {
     char *path = path_join(ckpt_dir, "log.txt"), *text;
-    struct run from, to;
+    struct run src, to;
     size_t len;
 
     (void)state;
-    run_init(&from, NULL);
+    run_init(&src, NULL);
     run_init(&to, (const char *[]){"MODEL.PRETRAINED_SKIP",
                                    "['layer1.*', 'bn1.extra', 'head.*']", NULL});
-    (void)run_weights(&from);
-    from.weights[run_segment(&from, "bn1.bias")->offset + 2] = INFINITY;
-    session_set(&from.s, MEMORY_WEIGHTS, from.weights);
-    write_state_dict(&from, "", "");
+    (void)run_weights(&src);
+    src.weights[run_segment(&src, "bn1.bias")->offset + 2] = INFINITY;
+    session_set(&src.s, MEMORY_WEIGHTS, src.weights);
+    write_state_dict(&src, "", "");
     log_open(path);
     load_pretrained(&to);
     log_close();
@@ -178,7 +178,7 @@ static void test_told(void **state)
     assert_null(strstr(text, "'layer1.*'"));
     free(text);
     free(path);
-    run_release(&from);
+    run_release(&src);
     run_release(&to);
 }
 
@@ -256,35 +256,35 @@ static void check_resized(struct run *src, struct run *dst, const char *name,
 
 static void test_microsoft(void **state)
 {
-    struct run from, same, large;
+    struct run src, same, large;
     const struct flat *f;
 
     (void)state;
-    run_init(&from, (const char *[]){SWIN, "MODEL.SWIN.WINDOW_SIZE", "4", NULL});
+    run_init(&src, (const char *[]){SWIN, "MODEL.SWIN.WINDOW_SIZE", "4", NULL});
     run_init(&same,
              (const char *[]){SWIN, "MODEL.SWIN.WINDOW_SIZE", "4", "SEED", "7", NULL});
     run_init(&large, (const char *[]){SWIN, "MODEL.SWIN.WINDOW_SIZE", "6", "SEED", "7",
                                       "DATA.IMG_SIZE", "24", NULL});
-    f = session_flat(&from.s);
-    write_microsoft(&from);
+    f = session_flat(&src.s);
+    write_microsoft(&src);
     load_pretrained(&same);
-    ckpt_same_array(&from, &same, MEMORY_WEIGHTS);
+    ckpt_same_array(&src, &same, MEMORY_WEIGHTS);
     load_pretrained(&large);
     (void)run_weights(&large);
-    check_resized(&from, &large, "absolute_pos_embed", true);
-    check_resized(&from, &large, "layers.0.blocks.1.attn.relative_position_bias_table",
+    check_resized(&src, &large, "absolute_pos_embed", true);
+    check_resized(&src, &large, "layers.0.blocks.1.attn.relative_position_bias_table",
                   true);
-    check_resized(&from, &large, "layers.1.blocks.0.attn.relative_position_bias_table",
+    check_resized(&src, &large, "layers.1.blocks.0.attn.relative_position_bias_table",
                   true);
     for (int i = 0; i < f->nsegment; i++) {
         const struct segment *a = &f->segment[i];
         const struct segment *b = run_segment(&large, a->tensor->name);
 
         if (a->len == b->len)
-            assert_memory_equal(from.weights + a->offset, large.weights + b->offset,
+            assert_memory_equal(src.weights + a->offset, large.weights + b->offset,
                                 (size_t)a->len * sizeof(float));
     }
-    run_release(&from);
+    run_release(&src);
     run_release(&same);
     run_release(&large);
 }
@@ -292,21 +292,21 @@ static void test_microsoft(void **state)
 /* The rows of ImageNet-1k are selected from a 22k classifier whose row i contains i. */
 static void test_22k(void **state)
 {
-    struct run from, to;
+    struct run src, to;
     const struct segment *a, *b;
     int64_t c;
 
     (void)state;
-    run_init(&from, (const char *[]){SWIN, "MODEL.NUM_CLASSES", "21841", NULL});
+    run_init(&src, (const char *[]){SWIN, "MODEL.NUM_CLASSES", "21841", NULL});
     run_init(&to, (const char *[]){SWIN, "MODEL.NUM_CLASSES", "1000", NULL});
-    (void)run_weights(&from);
-    a = run_segment(&from, "head.fc.weight");
+    (void)run_weights(&src);
+    a = run_segment(&src, "head.fc.weight");
     b = run_segment(&to, "head.fc.weight");
     c = a->tensor->dim[1];
     for (int64_t i = 0; i < a->len; i++)
-        from.weights[a->offset + i] = (float)(i / c);
-    session_set(&from.s, MEMORY_WEIGHTS, from.weights);
-    write_microsoft(&from);
+        src.weights[a->offset + i] = (float)(i / c);
+    session_set(&src.s, MEMORY_WEIGHTS, src.weights);
+    write_microsoft(&src);
     load_pretrained(&to);
     (void)run_weights(&to);
     /* tench n01440764, goldfish n01443537, and toilet paper n15075141 */
@@ -316,18 +316,18 @@ static void test_22k(void **state)
     for (int i = 1; i < IMAGENET_1K; i++) /* except one that is not in 22k */
         if (i != 850 && i != 851)
             assert_true(imagenet22k_rows[i] > imagenet22k_rows[i - 1]);
-    run_release(&from);
+    run_release(&src);
     run_release(&to);
 }
 
 /* Loading replaces the old weights everywhere, including packed copies and EMAs. */
 static void test_forgets(void **state)
 {
-    struct run from, a, b;
+    struct run src, a, b;
 
     (void)state;
-    run_init(&from, NULL);
-    write_state_dict(&from, "", "");
+    run_init(&src, NULL);
+    write_state_dict(&src, "", "");
     run_init(&a, (const char *[]){"DEVICE", "cpu", "TRAIN.EMA.ENABLE", "True", "SEED",
                                   "7", NULL});
     run_init(&b, (const char *[]){"DEVICE", "cpu", "TRAIN.EMA.ENABLE", "True", "SEED",
@@ -338,7 +338,7 @@ static void test_forgets(void **state)
     run_steps(&b, 1);
     ckpt_same_array(&a, &b, MEMORY_WEIGHTS);
     ckpt_same_array(&a, &b, MEMORY_EMA);
-    run_release(&from);
+    run_release(&src);
     run_release(&a);
     run_release(&b);
 }

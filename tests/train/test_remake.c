@@ -85,14 +85,14 @@ static void check_family(const char *type, const char *name, const char *first)
         int remade = 0;
 
         for (int i = 0; i < g->ntensor; i++) {
-            const struct tensor *t = g->tensor[i], *from = param(rgb, t->name);
+            const struct tensor *t = g->tensor[i], *src = param(rgb, t->name);
             struct safetensors_tensor file = {.dtype = SAFETENSORS_F32};
 
             if (t->kind != TENSOR_PARAM)
                 continue;
-            assert_non_null(from);
-            file.ndim = from->ndim;
-            memcpy(file.dims, from->dim, sizeof(file.dims));
+            assert_non_null(src);
+            file.ndim = src->ndim;
+            memcpy(file.dims, src->dim, sizeof(file.dims));
             if (statedict_fits(t, &file))
                 continue;
             assert_string_equal(t->name, first);

@@ -139,12 +139,12 @@ static void run_in_place(const struct window_job *j, int begin, int64_t image, i
 static int same_taps(const struct amx_window *v, int y, int rows)
 {
     for (int t = 0; t < v->of.taps; t++) {
-        int from = y + v->of.tap[t].y, left = rows;
+        int start = y + v->of.tap[t].y, left = rows;
 
-        if (from < 0)
-            left = -from;
-        else if (from < v->of.h)
-            left = v->of.h - from;
+        if (start < 0)
+            left = -start;
+        else if (start < v->of.h)
+            left = v->of.h - start;
         if (left < rows)
             rows = left;
     }

@@ -210,7 +210,7 @@ static bool phase_read(const struct plan *p, const struct mine *m, int phase)
 /* Transposes x into lines from position `pos` of the chunk on; reads `count` positions at
  * `from`. */
 ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
-                              const uint16_t *from, int count, int pos)
+                              const uint16_t *src, int count, int pos)
 {
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
@@ -219,7 +219,7 @@ ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
         prefetch = DEPTH * (v->of.c < PREFETCH ? PREFETCH / v->of.c : 1);
 
     for (int phase = 0; phase < v->of.step_h * p->phases_w; phase++) {
-        const uint16_t *plane = from + (ptrdiff_t)(phase / p->phases_w) * count * step +
+        const uint16_t *plane = src + (ptrdiff_t)(phase / p->phases_w) * count * step +
                                 (ptrdiff_t)(phase % p->phases_w) * v->of.c;
 
         if (!phase_read(p, m, phase))

@@ -300,12 +300,12 @@ static int find_taps(const struct conv_shape *s, const uint32_t *image, int y,
     int n = 0, words = words_of(s);
 
     for (int r = 0; r < s->kernel_h; r++) {
-        int from = y + (r - s->kernel_h / 2) * s->dilation_h;
+        int start = y + (r - s->kernel_h / 2) * s->dilation_h;
         const uint32_t *x;
 
-        if (from < 0 || from >= s->h)
+        if (start < 0 || start >= s->h)
             continue;
-        x = with_border(s, image + (ptrdiff_t)from * s->w * words,
+        x = with_border(s, image + (ptrdiff_t)start * s->w * words,
                         scratch + (size_t)r * padded_row(s));
         for (int c = 0; c < s->kernel_w; c++)
             tap[n++] = (struct tap){

@@ -75,14 +75,14 @@ bool gemm_in_place(const struct conv_window *v)
 }
 
 /* Returns what tap t of a result reads, in elements of `size` bytes; NULL if outside. */
-static const void *pixel_at(const struct conv_window *v, const void *from, size_t size,
+static const void *pixel_at(const struct conv_window *v, const void *src, size_t size,
                             const struct conv_place *p, int t)
 {
     int y = p->row * v->step_h + v->tap[t].y, x = p->col * v->step_w + v->tap[t].x;
 
     if (y < 0 || y >= v->h || x < 0 || x >= v->w)
         return NULL;
-    return (const char *)from +
+    return (const char *)src +
            ((p->image * v->h + y) * v->w + x) * v->c * (ptrdiff_t)size;
 }
 
@@ -172,7 +172,7 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
 
     for (int64_t panel = lo; panel < hi; panel++)
         for (int d = 0; d < depth; d += step) {
-            int out = (int)panel * PANEL, in = d % v->c * each, from = d / chunk * chunk;
+            int out = (int)panel * PANEL, in = d % v->c * each, begin = d / chunk * chunk;
             ptrdiff_t tap = v->tap[d / v->c].index;
             const float *w = j->backward ? j->w + in * j->row + tap * v->channels + out
                                          : j->w + out * j->row + tap * v->c + in;
@@ -180,8 +180,8 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
             j->dev->loops->conv.gemm_pack(
                 w, j->row, UNIT, min_int(v->channels - out, PANEL), !j->backward,
                 j->pairs,
-                j->packed + (ptrdiff_t)from * round_up(v->channels, PANEL) +
-                    (panel * min_int(depth - from, chunk) + d - from) * PANEL);
+                j->packed + (ptrdiff_t)begin * round_up(v->channels, PANEL) +
+                    (panel * min_int(depth - begin, chunk) + d - begin) * PANEL);
         }
 }
 
@@ -283,7 +283,7 @@ static void run_rows(const struct window_job *j, int64_t pos, int n, float *copy
 {
     const struct conv_window *v = j->v;
     int depth = gemm_depth(v), chunk = chunk_of(v, j->pairs);
-    const float *from = j->a->from;
+    const float *src = j->a->from;
     struct gemm_results r;
 
     find_results(j, pos, n, &r);
@@ -308,12 +308,12 @@ static void run_rows(const struct window_job *j, int64_t pos, int n, float *copy
         };
 
         if (read_in_place(v)) {
-            g.a = from + pos * v->c + lo;
+            g.a = src + pos * v->c + lo;
             g.a_row = v->c;
-            g.prefetch[0].at = from + (pos + n) * v->c + (ptrdiff_t)n * lo;
+            g.prefetch[0].at = src + (pos + n) * v->c + (ptrdiff_t)n * lo;
             g.prefetch[0].bytes = (ptrdiff_t)n * (hi - lo) * (ptrdiff_t)sizeof(float);
         } else {
-            gemm_gather(j->dev, v, from, pos, n, lo, hi, copy, g.a_row, UNIT);
+            gemm_gather(j->dev, v, src, pos, n, lo, hi, copy, g.a_row, UNIT);
         }
         j->dev->loops->conv.gemm_rows(&g);
     }

@@ -60,7 +60,7 @@ static void pack_unit(const struct pack_job *j, int in, int out)
     float tap[WINOGRAD_TAPS][UNIT * PANEL] __attribute__((aligned(64))) = {{0}};
     ptrdiff_t row = (ptrdiff_t)j->taps * j->c;
     ptrdiff_t plane = (ptrdiff_t)j->in * round_up(j->out, PANEL);
-    const float *from[WINOGRAD_TAPS];
+    const float *src[WINOGRAD_TAPS];
     float *dst[WINOGRAD_PLANES];
 
     for (int t = 0; t < j->taps; t++) {
@@ -69,14 +69,14 @@ static void pack_unit(const struct pack_job *j, int in, int out)
 
         j->dev->loops->conv.gemm_pack(w, row, UNIT, min_int(j->out - out, PANEL),
                                       !j->backward, false, tap[t]);
-        from[t] = tap[t];
+        src[t] = tap[t];
     }
     for (int p = 0; p < j->planes; p++)
         dst[p] = j->packed + p * plane + (ptrdiff_t)out * j->in + (ptrdiff_t)in * PANEL;
     j->dev->loops->conv.winograd(WINOGRAD_W, &(const struct winograd_values){
                                                  .line = j->planes < WINOGRAD_PLANES,
                                                  .n = (int64_t)UNIT * PANEL,
-                                                 .from = from,
+                                                 .from = src,
                                                  .to = dst,
                                              });
 }

@@ -106,7 +106,7 @@ static void grad_thread(void *arg, int thread)
 static void put_row(const struct grad_job *j, const struct mine *m, int k)
 {
     const struct conv_part *part = &m->part;
-    const float *from[WINOGRAD_PLANES];
+    const float *src[WINOGRAD_PLANES];
     float *dst[WINOGRAD_TAPS];
 
     for (int p = 0; p < j->w.planes; p++) {
@@ -115,14 +115,14 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
         for (int t = 1; j->share.own && t < j->dev->threads; t++)
             j->dev->loops->accumulate(sum, sum + (size_t)t * thread_floats(j), part->cols,
                                       false);
-        from[p] = sum;
+        src[p] = sum;
     }
     for (int t = 0; t < j->w.taps; t++)
         dst[t] = j->dw + ((ptrdiff_t)k * j->w.taps + t) * j->s->c + part->col;
     j->dev->loops->conv.winograd(WINOGRAD_DW, &(const struct winograd_values){
                                                   .line = j->w.planes < WINOGRAD_PLANES,
                                                   .n = part->cols,
-                                                  .from = from,
+                                                  .from = src,
                                                   .to = dst,
                                               });
     if (j->db && part->col == 0) {

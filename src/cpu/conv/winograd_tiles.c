@@ -80,7 +80,7 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
     bool reads = t == WINOGRAD_X;
     int width = reads ? GEMM_RIGHT : GEMM_LEFT;
-    const float *from[WINOGRAD_PLANES];
+    const float *src[WINOGRAD_PLANES];
     float *plane[WINOGRAD_PLANES];
     ptrdiff_t ptr[WINOGRAD_PLANES];
 
@@ -89,7 +89,7 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
 
         for (int c = 0; c < channels; c += PIECE) {
             for (int q = 0; q < pixels; q++)
-                from[q] = ptr[q] < 0 ? zeros : image + ptr[q] * all + c;
+                src[q] = ptr[q] < 0 ? zeros : image + ptr[q] * all + c;
             for (int q = 0; q < w->planes; q++)
                 plane[q] =
                     dst->at + q * dst->plane + i * dst->next + c / width * dst->panel;
@@ -97,7 +97,7 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
                                              .line = w->planes < WINOGRAD_PLANES,
                                              .n = min_int(channels - c, PIECE),
                                              .panel = dst->panel,
-                                             .from = from,
+                                             .from = src,
                                              .to = plane,
                                          });
         }
@@ -106,7 +106,7 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
 
 void winograd_results(const struct device *dev, const struct conv_shape *s,
                       const struct winograd_tiles *w, const struct conv_args *a,
-                      int64_t lo, int n, const struct winograd_planes *from)
+                      int64_t lo, int n, const struct winograd_planes *src)
 {
     static const float zeros[PIECE];
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
@@ -126,7 +126,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
                 add[q] = ptr[q] < 0 || !other ? zeros : other + ptr[q] * s->k + c;
             }
             for (int q = 0; q < w->planes; q++)
-                plane[q] = from->at + q * from->plane + i * from->next + c;
+                plane[q] = src->at + q * src->plane + i * src->next + c;
             dev->loops->conv.winograd(
                 WINOGRAD_Y,
                 &(const struct winograd_values){

@@ -100,14 +100,14 @@ static bool collect(struct matmul *p, cublasLtMatmulDesc_t op, cublasLtMatrixLay
                     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                     cublasLtMatrixLayout_t d)
 {
-    const void *from[4] = {a, b, c, d};
+    const void *src[4] = {a, b, c, d};
     struct layout *dst[4] = {&p->a, &p->b, &p->c, &p->d};
 
     if (!op || !a || !b || !c || !d)
         return false;
     memcpy(&p->op, op, sizeof(p->op));
     for (int i = 0; i < 4; i++) {
-        memcpy(dst[i], from[i], sizeof(*dst[i]));
+        memcpy(dst[i], src[i], sizeof(*dst[i]));
         if (dst[i]->magic != MAGIC_LAYOUT)
             return false;
     }

@@ -83,17 +83,17 @@ static cublasStatus_t set(const struct field *fields, void *dst, int name,
     return OK;
 }
 
-static cublasStatus_t get(const struct field *fields, const void *from, int name,
+static cublasStatus_t get(const struct field *fields, const void *src, int name,
                           void *buf, size_t size, size_t *written)
 {
     const struct field *f = find(fields, name);
 
-    if (!from || !f || (size && size != f->size) || (!size && !written) || (size && !buf))
+    if (!src || !f || (size && size != f->size) || (!size && !written) || (size && !buf))
         return BAD;
     if (written)
         *written = f->size;
     if (size)
-        memcpy(buf, (const char *)from + f->at, size);
+        memcpy(buf, (const char *)src + f->at, size);
     return OK;
 }
 

@@ -115,13 +115,13 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 /* Fills descriptors created by the caller. */
 static cudnnStatus_t give_descriptors(const struct attribute *a, int64_t n, void *values)
 {
-    struct descriptor **into = values, *const *from = a->data;
+    struct descriptor **into = values, *const *src = a->data;
 
     for (int64_t i = 0; i < n; i++) {
-        if (!descriptor_alive(into[i]) || into[i]->type != from[i]->type)
+        if (!descriptor_alive(into[i]) || into[i]->type != src[i]->type)
             return BAD("attribute %d: descriptor %lld is not one of type %d",
-                       (int)a->name, (long long)i, (int)from[i]->type);
-        descriptor_assign(into[i], from[i]);
+                       (int)a->name, (long long)i, (int)src[i]->type);
+        descriptor_assign(into[i], src[i]);
     }
     return OK;
 }

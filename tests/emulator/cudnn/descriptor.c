@@ -80,16 +80,16 @@ static void attribute_copy(struct attribute *dst, cudnnBackendAttributeName_t na
         descriptor_hold(((struct descriptor **)dst->data)[i]);
 }
 
-void descriptor_assign(struct descriptor *d, const struct descriptor *from)
+void descriptor_assign(struct descriptor *d, const struct descriptor *src)
 {
     release(d);
-    for (int i = 0; i < from->nattribute; i++) {
-        const struct attribute *a = &from->attributes[i];
+    for (int i = 0; i < src->nattribute; i++) {
+        const struct attribute *a = &src->attributes[i];
 
         attribute_copy(&d->attributes[i], a->name, a->type, a->count, a->data);
     }
-    d->nattribute = from->nattribute;
-    d->engine = from->engine;
+    d->nattribute = src->nattribute;
+    d->engine = src->engine;
     d->finalized = true;
 }
 

@@ -268,11 +268,11 @@ static bool is_vector(const struct tensor *t, int64_t channels)
     return true;
 }
 
-static cudnnStatus_t check_vectors(const struct operands *o, int of, int from, int end)
+static cudnnStatus_t check_vectors(const struct operands *o, int of, int begin, int end)
 {
     int64_t channels = o->at[of]->rank > 1 ? o->at[of]->dims[1] : 0;
 
-    for (int s = from; s <= end; s++)
+    for (int s = begin; s <= end; s++)
         if (!(o->op.kind == KIND(BN_FINALIZE_STATISTICS) && s >= FIN_COUNT &&
               s <= FIN_FACTOR) &&
             !is_vector(o->at[s], channels))

@@ -100,10 +100,10 @@ char *plan_to_json(const struct plan *p)
     return text;
 }
 
-static bool get_bytes(const char **from, void *p, size_t size)
+static bool get_bytes(const char **src, void *p, size_t size)
 {
-    for (size_t i = 0; i < size; i++, *from += 2) {
-        char pair[3] = {(*from)[0], (*from)[0] ? (*from)[1] : 0, 0}, *end;
+    for (size_t i = 0; i < size; i++, *src += 2) {
+        char pair[3] = {(*src)[0], (*src)[0] ? (*src)[1] : 0, 0}, *end;
 
         ((unsigned char *)p)[i] = (unsigned char)strtoul(pair, &end, 16);
         if (end != pair + 2)

@@ -285,9 +285,10 @@ cudnnStatus_t plan_get(struct descriptor *d, cudnnBackendAttributeName_t name,
     case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
         return get_text(plan_to_json(d->plan), asked, count, values);
     case CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION: {
-        char *own = text_of(d, name);
+        char *name_text = text_of(d, name);
 
-        return get_text(own ? own : strdup(device_json), asked, count, values);
+        return get_text(name_text ? name_text : strdup(device_json), asked, count,
+                        values);
     }
     default:
         break;

@@ -86,11 +86,11 @@ void run_reshape(const struct run *r, const struct op *op)
 {
     const struct value *x = run_in(r, op, RED_X);
     struct value *y = run_out(r, op, RED_Y);
-    const struct place *from = in_order(x, &r->tensor[op->slot[RED_X]]);
+    const struct place *src = in_order(x, &r->tensor[op->slot[RED_X]]);
     const struct place *dst = in_order(y, &r->tensor[op->slot[RED_Y]]);
 
     for (int64_t i = 0; i < x->count; i++)
-        y->v[dst[i].i] = x->v[from[i].i];
+        y->v[dst[i].i] = x->v[src[i].i];
 }
 
 /* Offset of the matrix with batch index `batch`; broadcast if there is only one. */

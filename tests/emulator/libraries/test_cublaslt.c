@@ -6,18 +6,18 @@
 #include "tests/emulator/libraries/cublaslt_matmul.h"
 #include "tests/test.h"
 
-static float get(int which, int i, cudaDataType_t t)
+static float get(int index, int i, cudaDataType_t t)
 {
-    const void *p = lt_memory[which];
+    const void *p = lt_memory[index];
 
     return t == CUDA_R_32F   ? ((const float *)p)[i]
            : t == CUDA_R_16F ? fp16_to_float(((const uint16_t *)p)[i])
                              : bf16_to_float(((const uint16_t *)p)[i]);
 }
 
-static void put(int which, int i, cudaDataType_t t, float v)
+static void put(int index, int i, cudaDataType_t t, float v)
 {
-    void *p = lt_memory[which];
+    void *p = lt_memory[index];
 
     if (t == CUDA_R_32F)
         ((float *)p)[i] = v;

@@ -151,12 +151,12 @@ static void write_plan(void)
     text[length] = 0;
 }
 
-static void *read_plan(const char *from, int64_t n)
+static void *read_plan(const char *src, int64_t n)
 {
     void *plan = api_new(a, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
 
     api_set(a, plan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, n,
-            from);
+            src);
     return api_done(a, plan);
 }
 

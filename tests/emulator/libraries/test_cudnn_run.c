@@ -113,19 +113,19 @@ static void *response(const struct problem *p, int64_t uid)
     return api_nhwc(a, uid, F32, p->s->n, p->s->k, p->oh, p->ow);
 }
 
-static void check_convolution(const struct shape *s, int which, int64_t engine)
+static void check_convolution(const struct shape *s, int index, int64_t engine)
 {
     static const int64_t uids[3] = {1, 2, 3};
     struct problem p = problem(s);
-    int64_t n = which == 0 ? p.ny : which == 1 ? p.nx : p.nw;
+    int64_t n = index == 0 ? p.ny : index == 1 ? p.nx : p.nw;
     float *got = run_floats(n), *want = run_floats(n);
     void *op;
 
-    if (which == 0) {
+    if (index == 0) {
         define(&p, p.x, p.w, NULL, want);
         op = api_forward(a, &s->conv, image(&p, 1), filter(&p, 2), response(&p, 3));
         run_graph(1, &op, engine, 3, uids, (void *[]){p.x, p.w, got});
-    } else if (which == 1) {
+    } else if (index == 1) {
         define(&p, NULL, p.w, p.y, want);
         op = api_backward_data(a, &s->conv, response(&p, 1), filter(&p, 2), image(&p, 3));
         run_graph(1, &op, engine, 3, uids, (void *[]){p.y, p.w, got});

@@ -161,17 +161,17 @@ static uint32_t bits_of(float v)
     return bits;
 }
 
-static double load(const void *from, size_t i, ncclDataType_t type)
+static double load(const void *src, size_t i, ncclDataType_t type)
 {
     switch (type) {
     case ncclFloat32:
-        return ((const float *)from)[i];
+        return ((const float *)src)[i];
     case ncclFloat16:
-        return (double)((const fp16 *)from)[i];
+        return (double)((const fp16 *)src)[i];
     case ncclBfloat16:
-        return (double)of_bits((uint32_t)((const uint16_t *)from)[i] << 16);
+        return (double)of_bits((uint32_t)((const uint16_t *)src)[i] << 16);
     case ncclFloat64:
-        return ((const double *)from)[i];
+        return ((const double *)src)[i];
     default:
         fail("a type that is not emulated");
     }

@@ -22,9 +22,9 @@ void fixture_release(struct fixture *f)
     OK(cudaFree(f->y));
 }
 
-void fixture_fetch(struct fixture *f, const void *from)
+void fixture_fetch(struct fixture *f, const void *src)
 {
-    OK(cudaMemcpyAsync(f->host, from, sizeof(f->host), cudaMemcpyDeviceToHost,
+    OK(cudaMemcpyAsync(f->host, src, sizeof(f->host), cudaMemcpyDeviceToHost,
                        f->dev.stream));
     OK(cudaStreamSynchronize(f->dev.stream));
 }

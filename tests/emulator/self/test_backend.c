@@ -36,9 +36,9 @@ static void trial_release(struct trial *t)
     t->b->close(t->dev);
 }
 
-static void check_got(struct trial *t, const void *from)
+static void check_got(struct trial *t, const void *src)
 {
-    t->b->copy_out(t->dev, t->got, from, SIZE);
+    t->b->copy_out(t->dev, t->got, src, SIZE);
     for (int i = 0; i < SIZE; i++)
         assert_int_equal(t->got[i], 'a');
 }

@@ -49,37 +49,37 @@ static void run_warp(int bug)
     test_sum_warp(&f.dev, f.x, f.y, BLOCKS, (enum bug)bug);
 }
 
-static void run_launch(int which)
+static void run_launch(int index)
 {
     struct fixture f;
 
     fixture_init(&f);
-    if (which == 0)
+    if (index == 0)
         test_launch(&f.dev, 1, 1025, 0, 0);
-    else if (which == 1)
+    else if (index == 1)
         test_launch(&f.dev, 65536, 1, 0, 0);
-    else if (which == 2)
+    else if (index == 2)
         test_launch(&f.dev, 1, 32, 49153, 0);
     else
         test_launch(&f.dev, 1, 32, 60000, 59000);
 }
 
-static void run_pointer(int which)
+static void run_pointer(int index)
 {
     struct fixture f;
     float *other;
 
     fixture_init(&f);
     OK(cudaMalloc((void **)&other, 64));
-    if (which == 0) {
+    if (index == 0) {
         test_increment(&f.dev, f.host, f.y, N);
-    } else if (which == 1) {
+    } else if (index == 1) {
         OK(cudaFree(other));
         test_increment(&f.dev, f.x, other, 16);
-    } else if (which == 2) {
+    } else if (index == 2) {
         test_increment(&f.dev, f.x, other, 17); /* one too many */
         OK(cudaFree(other));
-    } else if (which == 3) {
+    } else if (index == 3) {
         test_increment(&f.dev, f.x, other, 4096);
     } else {
         OK(cudaFree(other));
