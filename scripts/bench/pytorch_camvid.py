@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""Trains ERFNet on CamVid in PyTorch with the recipe of configs/camvid/erfnet.yaml, for
-comparison.
+"""Trains ERFNet, or a network of segmentation_models_pytorch, on CamVid in PyTorch with the
+recipe of configs/camvid/erfnet.yaml, for comparison.
 
 Adam with coupled weight decay on all parameters, poly schedule by step, class weights 1 /
 ln(1.1 + share), random scale and position, flip, color jitter, and an EMA of the weights.
 Prints a line per epoch, and every --eval-freq epochs validation mIoU of the weights and of
 their EMA (11 classes, without classes that are absent from the labels).
 
-    pytorch_camvid.py --data DIR [--epochs 80] [--batch 4] [--dtype bf16] [--threads 2]
+    pytorch_camvid.py --data DIR [--model erfnet|Unet|DeepLabV3Plus|...]
+                      [--epochs 80] [--batch 4] [--dtype bf16] [--threads 2]
 
-DIR holds train.txt and val.txt with "image label" on each line.
+DIR holds train.txt and val.txt with "image label" on each line; all images have one size.
+The backbone of smp's networks is a ResNet-18 with random weights. The same with trainc:
+
+    trainc --cfg configs/camvid/erfnet.yaml --model unet --backbone resnet18 --data-path DIR
 """
 import argparse
 import copy
@@ -25,7 +29,7 @@ from torch.nn import functional as F
 
 from pytorch_erfnet import ERFNet
 
-WIDTH, HEIGHT, CLASSES, VOID, IGNORE = 480, 360, 11, 11, 255
+CLASSES, VOID, IGNORE = 11, 11, 255
 
 
 def read(root, split):
@@ -39,13 +43,21 @@ def read(root, split):
     return out
 
 
+def build(name):
+    if name == "erfnet":
+        return ERFNet(CLASSES)
+    import segmentation_models_pytorch as smp
+    return getattr(smp, name)("resnet18", encoder_weights=None, classes=CLASSES)
+
+
 def augment(image, label, rng):
+    width, height = image.size
     factor = rng.uniform(0.75, 1.5)
-    w, h = round(WIDTH * factor), round(HEIGHT * factor)
-    x, y = (rng.randint(min(0, n), max(0, n)) for n in (w - WIDTH, h - HEIGHT))
+    w, h = round(width * factor), round(height * factor)
+    x, y = (rng.randint(min(0, n), max(0, n)) for n in (w - width, h - height))
     image, label = image.resize((w, h), Image.BILINEAR), label.resize((w, h), Image.NEAREST)
-    canvas = Image.new("RGB", (WIDTH, HEIGHT))
-    truth = Image.new("L", (WIDTH, HEIGHT), IGNORE)
+    canvas = Image.new("RGB", (width, height))
+    truth = Image.new("L", (width, height), IGNORE)
     canvas.paste(image, (-x, -y))
     truth.paste(label, (-x, -y))
     if rng.random() < 0.5:
@@ -84,6 +96,7 @@ def miou(model, data, half):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--data", required=True)
+    p.add_argument("--model", default="erfnet")
     p.add_argument("--epochs", type=int, default=80)
     p.add_argument("--batch", type=int, default=4)
     p.add_argument("--lr", type=float, default=1e-3)
@@ -102,7 +115,7 @@ def main():
     counts = sum(np.bincount(np.asarray(y).ravel(), minlength=256) for _, y in train)
     weight = torch.tensor([1 / math.log(1.1 + c / counts.sum()) if c else 0.0
                            for c in counts[:CLASSES]], dtype=torch.float)
-    model = ERFNet(CLASSES).to(memory_format=torch.channels_last).train()
+    model = build(a.model).to(memory_format=torch.channels_last).train()
     ema = copy.deepcopy(model)
     used = [w for name, w in model.named_parameters() if not name.startswith("encoder.output_conv")]
     optimizer = torch.optim.Adam(used, lr=a.lr, weight_decay=1e-4)
