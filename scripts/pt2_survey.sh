@@ -13,8 +13,9 @@
 #
 #   equal timm:resnet10t
 #   equal timm:resnet10t within PyTorch's rounding  with the tolerance of "noise" in the figures
-#   equal timm:resnet10t within its kinks          with that of "spread": PyTorch's figures in fp64
-#                                                  change in such steps if weights are rounded
+#   equal timm:resnet10t within its kinks          with that of "spread": PyTorch's figures change
+#                                                  in such steps if weights are rounded
+#   equal timm:resnet10t with larger images        of the size for which it was trained, and slower
 #   imports timm:resnet10t                         with IMPORT=1, or PyTorch took longer than LIMIT
 #   refused timm:sequencer2d_s node 'lstm' of 'stages.0...': aten.lstm.input: this operator is ...
 #   differs ...                                    the first figure that does
@@ -50,8 +51,8 @@ refusal() {
 }
 
 # Asks PyTorch for the archive and the figures of a network, unless they exist; or for the noise of
-# the figures, or their spread.
-export_net() { # NET [noise|spread]
+# the figures, their spread, or figures of larger images.
+export_net() { # NET [noise|spread|large]
   local reply
   [ $# -eq 2 ] || [ ! -s "$folder/${1/:/_}.json" ] || return 0
   [ -n "${exporter_PID:-}" ] || coproc exporter {
@@ -84,6 +85,8 @@ judge() {
     verdict="equal $1 within PyTorch's rounding"
   elif export_net "$1" spread && compare "$file"; then
     verdict="equal $1 within its kinks"
+  elif export_net "$1" large && compare "$file"; then
+    verdict="equal $1 with larger images"
   else
     verdict="differs $1 $(grep -m 1 -E 'ERROR: |error' "$folder/text" || echo "it takes longer")"
   fi

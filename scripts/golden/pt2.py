@@ -15,7 +15,9 @@ write one with another version of PyTorch, whose figures are the same. Instead o
 the standard input and answers with a line when its files are written; each network then has a
 process of its own, with MEMORY GiB at most. NAME.json then lacks "noise" until the line
 "NAME noise" adds it, because few comparisons need it, and fp64 takes the longest; "NAME spread"
-adds what figures change if weights are rounded.
+adds what figures change if weights are rounded, or if PyTorch sums in another order. "NAME large"
+writes all files again, with images of the size for which the network was trained: a batch norm of
+two pixels is chaotic. The rate is then so small that an update lowers the loss by 1 % at most.
 
 For each network it writes NAME.pt2, an archive of torch.export.save in train mode with a
 symbolic batch, NAME_eval.pt2 of a network that computes something else in eval mode, and NAME.json: the losses of three updates of SGD, the logits of the first and
@@ -46,7 +48,7 @@ SGD = dict(lr=1e-4, momentum=0.9, nesterov=True)  # the test has the same
 DECAY = 0.05
 BATCH = int(os.environ.get("BATCH", 4))
 SMALL = (64, 96, 128)  # sizes that SIDE=0 tries
-DISTURBED = 8  # runs with "spread"
+DISTURBED = 4  # runs of each kind with "spread"
 NOISE_MAX = 0.01  # what figures differ by 0.1 is no longer compared
 AUXILIARY = ("googlenet", "inception_v3")  # PyTorch cannot save their outputs in train mode
 
@@ -466,15 +468,18 @@ def digests(model):
             for n, p in model.named_parameters()}
 
 
-def train(model, side):
+def train(model, side, rate=None):
     """Returns the figures of three updates, in the type of the model's weights."""
     x = 2 * uniform("input0", BATCH * 3 * side * side).reshape(BATCH, 3, side, side)
     x = torch.from_numpy(x).to(next(model.parameters()).dtype)
     decays = [p for p in model.parameters() if p.ndim > 1]
     rest = [p for p in model.parameters() if p.ndim <= 1]
     optimizer = torch.optim.SGD([dict(params=decays, weight_decay=DECAY),
-                                 dict(params=rest, weight_decay=0)], **SGD)
+                                 dict(params=rest, weight_decay=0)],
+                                **SGD | (dict(lr=rate) if rate else {}))
     out = dict(batch=BATCH, side=side, input=0, loss_sgd=[])
+    if rate:
+        out["rate"] = rate
     out["start"] = {n: digest(n, t) for n, t in model.state_dict().items()
                     if t.is_floating_point()}
     for step in range(STEPS):
@@ -555,25 +560,50 @@ def largest(a, b, factor):
             for k in a}
 
 
+def slow_rate(out):
+    """Returns a rate with which an update lowers the loss by about 1 %, or the usual one."""
+    squares = sum(d[0]**2 for d in out["grad"].values())
+    return min(SGD["lr"], float(f"{0.01 * out['loss_sgd'][0] / squares:.0e}"))
+
+
+def variants(model):
+    """Yields copies of a model whose figures differ by rounding: in fp64 with disturbed weights,
+    and in fp32 with images that are stored channels last, as in trainc."""
+    for seed in range(DISTURBED):
+        yield disturbed(copy.deepcopy(model).double(), seed)
+        yield disturbed(model, seed).to(memory_format=torch.channels_last)
+
+
 def add_noise(path, model, spread):
     """Adds the noise to figures that lack it. The sign of a single operand of a ReLU changes
-    figures in steps, which the difference of two runs may lack. So for `spread`, runs in fp64
-    with disturbed weights follow; the test permits ten times the noise, and twice the spread, of
-    which at most 0.1 counts."""
+    figures in steps, which the difference of two runs may lack. So for `spread`, runs of
+    variants() follow; the test permits ten times the noise, and twice the spread, of which at
+    most 0.1 counts."""
     out = json.loads(path.read_text())
     calm(model)
     model.train()
     sizes = sizes_of(model)
-    model = model.double()
-    exact = train(copy.deepcopy(model), out["side"])
+    side, rate = out["side"], out.get("rate")
+    exact = train(copy.deepcopy(model).double(), side, rate)
     out["noise"] = noise(out, exact, sizes)
-    for seed in range(DISTURBED if spread else 0):
+    for variant in variants(model) if spread else ():
         try:
-            found = noise(train(disturbed(model, seed), out["side"]), exact, sizes)
+            found = noise(train(variant, side, rate), exact, sizes)
         except TimeoutError:
             break
         out["noise"] = largest(out["noise"], found, 0.2)
     save(path, out)
+
+
+def write_large(folder, name, model, side):
+    """Writes the files with images of `side`, and figures of slow updates with their spread."""
+    calm(model)
+    model.train()
+    export(model, folder / f"{name}.pt2", side)
+    rate = slow_rate(train(copy.deepcopy(model), side))
+    path = folder / f"{name}.json"
+    save(path, train(copy.deepcopy(model), side, rate))
+    add_noise(path, model, True)
 
 
 def write(folder, name, model, side, noisy=True):
@@ -606,18 +636,20 @@ def late(*_):
 
 def attempt(folder, spec, what=None):
     """Writes the files of one network, or NAME.why; what: only "figures", or only their
-    "noise", or that with their "spread"."""
+    "noise", or that with their "spread"; or "large", files of larger images."""
     torch.manual_seed(0)
     name = spec.replace("small:", "").replace(":", "_") + os.environ.get("SUFFIX", "")
     path = folder / f"{name}.json"
     noisy = what in ("noise", "spread")
-    if path.exists() and not noisy:
+    if path.exists() and not noisy and what != "large":
         return
     signal.setitimer(signal.ITIMER_PROF, int(os.environ.get("LIMIT", 0)))
     try:
         model, side = named(spec)
         if noisy:
             add_noise(path, model, what == "spread")
+        elif what == "large":
+            write_large(folder, name, model, side)
         else:
             write(folder, name, model, side, what is None)
     except Exception as e:

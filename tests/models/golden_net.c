@@ -187,6 +187,22 @@ void golden_check_digest(const char *what, const struct tensor *t, const float *
     }
 }
 
+double golden_floor(const json_t *want, const struct tensor *t, double floor)
+{
+    static const char mean[] = "running_mean";
+    size_t len = strlen(t->name), n = sizeof(mean) - 1;
+    double variance; /* typical of a channel */
+    char *name;
+
+    if (len < n || strcmp(t->name + len - n, mean) != 0)
+        return floor;
+    name = xasprintf("%.*srunning_var", (int)(len - n), t->name);
+    variance = json_number_value(json_array_get(json_object_get(want, name), 0)) /
+               sqrt((double)tensor_len(t));
+    free(name);
+    return fmax(floor, 1e-6 * sqrt(variance));
+}
+
 void golden_check_flat(struct trial *t, const char *what, const float *data, int n,
                        const json_t *want, struct tolerance tol)
 {
@@ -196,12 +212,13 @@ void golden_check_flat(struct trial *t, const char *what, const float *data, int
     for (int s = 0; s < n; s++) {
         const struct tensor *p = f->segment[s].tensor;
         const json_t *digest = json_object_get(want, p->name);
+        struct tolerance here = {tol.relative, golden_floor(want, p, tol.floor)};
 
         if (!digest && (p->integer || strstr(p->name, "num_batches_tracked")))
             continue;
         if (!digest)
             fail_msg("%s of %s is not in the golden file", what, p->name);
-        golden_check_digest(what, p, data + f->segment[s].offset, digest, tol);
+        golden_check_digest(what, p, data + f->segment[s].offset, digest, here);
         compared++;
         for (int k = 0; k < p->nalso; k++) { /* samples depend on the name */
             struct tensor other = *p;
@@ -210,7 +227,7 @@ void golden_check_flat(struct trial *t, const char *what, const float *data, int
             digest = json_object_get(want, other.name);
             if (!digest)
                 continue; /* gradients have one name */
-            golden_check_digest(what, &other, data + f->segment[s].offset, digest, tol);
+            golden_check_digest(what, &other, data + f->segment[s].offset, digest, here);
             compared++;
         }
     }

@@ -54,6 +54,9 @@ struct tolerance {
 };
 void golden_check_digest(const char *what, const struct tensor *t, const float *data,
                          const json_t *want, struct tolerance tol);
+/* Returns the floor for a tensor in `want`: for the running mean of a batch norm, it is at least
+ * a small part of the standard deviation, because a mean may be 0 but for rounding. */
+double golden_floor(const json_t *want, const struct tensor *t, double floor);
 /* Checks segments [0, n) of the flat array `data`; `want` must have exactly those. */
 void golden_check_flat(struct trial *t, const char *what, const float *data, int n,
                        const json_t *want, struct tolerance tol);

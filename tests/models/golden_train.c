@@ -362,8 +362,9 @@ static void check_statistics(struct trial *t, const struct run *r)
         const json_t *digest = json_object_get(want, s->tensor->name);
 
         if (digest)
-            golden_check_digest("statistics", s->tensor, w + s->offset, digest,
-                                (struct tolerance){tol, 1e-7});
+            golden_check_digest(
+                "statistics", s->tensor, w + s->offset, digest,
+                (struct tolerance){tol, golden_floor(want, s->tensor, 1e-7)});
     }
     free(w);
 }
