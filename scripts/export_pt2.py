@@ -11,7 +11,8 @@ NET is timm:NAME, tv:NAME (torchvision), tvseg:NAME (torchvision's segmentation)
 semantic segmentation), or FILE.py:CALLABLE, which returns a module; it is called with
 num_classes=N if --classes is given. Writes NAME.pt2, in train mode, for any batch; with --pair
 also NAME_eval.pt2, in eval mode, for networks that compute something else in it than dropout and
-batch norms account for. With public weights, the archive also has their mean and standard deviation
+batch norms account for. Auxiliary classifiers of torchvision's networks are exported, too, unless
+--no-aux is given. With public weights, the archive also has their mean and standard deviation
 and the class names, where the library tells them.
 """
 import argparse
@@ -31,6 +32,17 @@ class Only(torch.nn.Module):
 
     def forward(self, x):
         return self.net(x)[self.output]
+
+
+def without_names(net):
+    """Makes a network return a plain tuple: PyTorch cannot save a named one."""
+    forward = net.forward
+
+    def plain(x):
+        y = forward(x)
+        return y if isinstance(y, torch.Tensor) else tuple(y)
+
+    net.forward = plain
 
 
 def prepared(mean, std, crop_pct=None, interpolation=None):
@@ -64,25 +76,31 @@ def of_weights(name):
 def from_torchvision(name, args, classes):
     import torchvision
     size = 299 if name == "inception_v3" else 224
-    more = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
+    auxiliary = {"aux_logits": True} if name in ("googlenet", "inception_v3") else {}
+    more = {"init_weights": False} if auxiliary else {}
     if args.pretrained:
-        net = torchvision.models.get_model(name, weights="DEFAULT")
+        net = torchvision.models.get_model(name, weights="DEFAULT", **auxiliary)
         if classes:
             raise SystemExit("--classes: public weights of torchvision have their own classes; "
                              "trainc train --num-classes N replaces the last layer")
     else:
-        net = torchvision.models.get_model(name, weights=None, **more, **classes)
-    if more:  # their auxiliary outputs cannot be exported
+        net = torchvision.models.get_model(name, weights=None, **auxiliary, **more, **classes)
+    if auxiliary and args.no_aux:
         net.aux_logits, net.aux1, net.aux2, net.AuxLogits = False, None, None, None
+    if auxiliary:
+        without_names(net)
     return net, size, of_weights(name) if args.pretrained else {}
 
 
 def from_torchvision_segmentation(name, args, classes):
     import torchvision
-    more = {"weights": "DEFAULT"} if args.pretrained else {"weights_backbone": None, **classes}
-    net = torchvision.models.get_model(name, **more)
-    net.aux_classifier = None
-    return Only(net, "out"), 224, of_weights(name) if args.pretrained else {}
+    more = {"weights_backbone": None, **classes}
+    if not args.pretrained and not args.no_aux and not name.startswith("lraspp"):
+        more["aux_loss"] = True
+    net = torchvision.models.get_model(name, **({"weights": "DEFAULT"} if args.pretrained else more))
+    if args.no_aux:
+        net.aux_classifier = None
+    return net, 224, of_weights(name) if args.pretrained else {}
 
 
 def from_smp(name, args, classes):
@@ -145,6 +163,8 @@ def main():
     parser.add_argument("--classes", type=int, help="default: the network's")
     parser.add_argument("--encoder", default="resnet34", help="of smp:NAME (resnet34)")
     parser.add_argument("--pretrained", action="store_true", help="with public weights")
+    parser.add_argument("--no-aux", action="store_true",
+                        help="without auxiliary classifiers, which only training reads")
     parser.add_argument("--pair", action="store_true",
                         help="also write NAME_eval.pt2, for trainc --model-eval")
     args = parser.parse_args()

@@ -352,6 +352,42 @@ class Branches(nn.Module):
         return sum(self.fc(F.relu(v)) for v in views) * torch.arange(5).add(2).rsqrt()
 
 
+class Auxiliary(nn.Module):
+    """Auxiliary outputs, one in a list, and one that is None; the logits are not the first, and
+    the last layer of one output reads another one."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 3, padding=1)
+        self.bn = nn.BatchNorm2d(6)
+        self.side = nn.Sequential(nn.Conv2d(6, 4, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU(True))
+        self.early, self.late = nn.Linear(4, 5), nn.Linear(6, 5)
+        self.mix = nn.Linear(5, 5)
+
+    def forward(self, x):
+        x = F.relu(self.bn(self.conv(x)))
+        out = self.late(x.amax((2, 3)))
+        return {"early": [self.early(self.side(x).mean((2, 3)))], "none": None, "out": out,
+                "mix": self.mix(F.relu(out))}
+
+
+class Deep(nn.Module):
+    """Deep supervision: logits of pixels at three resolutions, from one layer and others."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 6, 3, 2, 1)
+        self.conv2 = nn.Conv2d(6, 6, 3, 2, 1)
+        self.head = nn.Conv2d(6, 5, 1)
+        self.head2 = nn.Conv2d(6, 5, 3, 1, 1)
+
+    def forward(self, x):
+        x = F.silu(self.conv1(x))
+        y = F.silu(self.conv2(x))
+        z = F.interpolate(self.head(x), scale_factor=2, mode="bilinear")
+        return z, self.head(x), self.head2(y)
+
+
 def small():
     yield "residual", Residual(), 8
     yield "tokens", Tokens(), 8
@@ -366,6 +402,8 @@ def small():
     yield "versions", Versions(), 8
     yield "branches", Branches(), 8
     yield "recurrent", Recurrent(), 8
+    yield "auxiliary", Auxiliary(), 8
+    yield "deep", Deep(), 12
 
 
 class Out(nn.Module):
@@ -437,7 +475,7 @@ def check_calm(model, side):
     x = torch.randn(2, 3, side, side)
     model = copy.deepcopy(model)
     with torch.no_grad():
-        if not torch.equal(model(x), model(x)):
+        if not torch.equal(outputs(model(x))[0], outputs(model(x))[0]):
             raise ValueError("it draws random numbers, so that no two runs compare")
 
 
@@ -449,6 +487,24 @@ def export(model, path, side):
     for node in program.graph.nodes:  # most of a small file
         node.meta.pop("stack_trace", None)
     torch.export.save(program, path, extra_files=getattr(model, "extra", None))
+
+
+def outputs(out):
+    """Returns the logits, and then those of auxiliary outputs."""
+    main = out.pop("out") if isinstance(out, dict) else None
+    return ([] if main is None else [main]) + torch.utils._pytree.tree_leaves(out)
+
+
+def loss_with_aux(logits):
+    """The weight is trainc's for imported networks; images get the size of the logits."""
+    loss = loss_of(logits[0])
+    for z in logits[1:]:
+        if z is None:
+            continue
+        if z.ndim == 4:
+            z = F.interpolate(z, logits[0].shape[2:], mode="bilinear")
+        loss = loss + (0.5 if z.ndim == 4 else 0.4) * loss_of(z)
+    return loss
 
 
 def loss_of(logits):
@@ -484,8 +540,9 @@ def train(model, side, rate=None):
                     if t.is_floating_point()}
     for step in range(STEPS):
         optimizer.zero_grad()
-        logits = model(x)
-        loss = loss_of(logits)
+        logits = outputs(model(x))
+        loss = loss_with_aux(logits)
+        logits = logits[0]
         loss.backward()
         if step == 0:
             out["classes"] = logits.shape[1]
@@ -499,7 +556,7 @@ def train(model, side, rate=None):
     out["sgd"] = {n: digest(n, t) for n, t in state.items()}
     model.eval()
     with torch.no_grad():
-        logits = model(x)
+        logits = outputs(model(x))[0]
     out["eval"] = short(logits if logits.ndim == 2 else logits[:, :, ::37, ::31])
     return out
 

@@ -17,7 +17,7 @@
 struct model;
 struct model_options;
 
-enum { MODEL_STAGES = 64, MODEL_AUX = 4 };
+enum { MODEL_STAGES = 64, MODEL_AUX = 8 };
 
 struct model_stage {
     const char *name;  /* timm's module name: "layer1", "blocks.11" */

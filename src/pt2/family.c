@@ -12,8 +12,10 @@
 #include "models/stages.h"
 #include "models/table.h"
 #include "ops/image.h"
+#include "ops/resample.h"
 #include "ops/table.h"
 #include "pt2/import.h"
+#include "pt2/outputs.h"
 #include "pt2/pair.h"
 
 enum { TRY_BATCH = 2 }; /* of the graph that check() builds */
@@ -23,18 +25,68 @@ struct imported {
     struct model_family family; /* its own: task and head differ */
     struct pt2_program *program;
     struct pt2_program *eval; /* its evaluation graph; of a pair, otherwise `program` */
-    const char *heads[2];
-    char *name, *head;
+    const char *heads[2 + MODEL_AUX]; /* of the outputs; owned */
+    const char **aux;                 /* layers that only auxiliary outputs read; owned */
+    char *name;
 };
 
 static struct strmap known; /* path -> struct imported, until the process ends */
 static struct strmap pairs; /* two paths, a line each -> struct imported, likewise */
 
+/* The weights of the losses on auxiliary outputs, as in torchvision's references for
+ * classification and segmentation. */
+static double aux_weight(const struct imported *m)
+{
+    return m->family.task == MODEL_SEGMENT ? 0.5 : 0.4;
+}
+
+/* Adds a copy of a name to a list ended by NULL that has room for it, once. */
+static void add_layer(const char **list, const char *name, size_t len)
+{
+    int n = 0;
+
+    while (list[n] && (strlen(list[n]) != len || memcmp(list[n], name, len) != 0))
+        n++;
+    if (!list[n])
+        list[n] = xstrndup(name, len);
+}
+
+static void list_heads(struct imported *m)
+{
+    const struct pt2_program *p = m->program;
+
+    for (int i = -1; i < p->naux && i < MODEL_AUX; i++) {
+        struct pt2_head h = pt2_head_of(p, i < 0 ? &p->output : &p->aux[i]);
+
+        if (i < 0 || h.weight)
+            add_layer(m->heads, h.weight ? h.layer : "", (size_t)h.layer_len);
+    }
+    m->family.heads = m->heads;
+}
+
+/* Lists the layers whose parameters only auxiliary outputs read. */
+static void list_aux(struct imported *m)
+{
+    const struct pt2_program *p = m->program;
+    struct strmap main = {0};
+
+    pt2_outputs_reach(p, p->output.value, &main);
+    m->aux = xcalloc((size_t)p->nweight + 1, sizeof(*m->aux));
+    for (int i = 0; i < p->nweight; i++) {
+        const struct pt2_weight *w = &p->weight[i];
+        const char *dot = strrchr(w->name, '.');
+
+        if (w->kind != PT2_CONSTANT && dot && !strmap_has(&main, w->value))
+            add_layer(m->aux, w->name, (size_t)(dot - w->name));
+    }
+    strmap_release(&main);
+    m->family.aux = m->aux;
+}
+
 /* Fills the row of a program. Returns NULL, or why it is no model. */
 static const char *describe(struct imported *m)
 {
-    const struct pt2_meta *in = m->program->input_meta, *out = m->program->output_meta;
-    struct pt2_head head = pt2_head_of(m->program);
+    const struct pt2_meta *in = m->program->input_meta, *out = m->program->output.meta;
 
     if (in->ndim != 4 || in->dim[1] < 1)
         return "its input is not a batch of images [N, C, H, W]";
@@ -55,9 +107,9 @@ static const char *describe(struct imported *m)
         if (out->dim[3] > 0 && in->dim[3] > 0)
             m->model.label_divisor = (int)(in->dim[3] / out->dim[3]);
     }
-    m->heads[0] = m->head =
-        xstrndup(head.weight ? head.layer : "", (size_t)head.layer_len);
-    m->family.heads = m->heads;
+    list_heads(m);
+    if (m->program->naux)
+        list_aux(m);
     return NULL;
 }
 
@@ -90,7 +142,6 @@ static const struct model *add(const char *name, struct pt2_program *p,
     strbuf_addf(why, "'%s': %s", name, wrong);
     pt2_program_free(p);
     free(m->name);
-    free(m->head);
     free(m);
     return NULL;
 }
@@ -155,40 +206,72 @@ static bool end_stage(const struct model_options *o, const struct tensor *images
     return features && model_stage(o, "features", reduction ? reduction : 1, features);
 }
 
+static struct pt2_job job_of(const struct imported *m, bool training,
+                             const struct model_options *o)
+{
+    return (struct pt2_job){
+        .program = training ? m->program : m->eval,
+        .training = m->program,
+        .classes = o->classes,
+        .aux = model_aux_weight(o, aux_weight(m)) != 0,
+    };
+}
+
+/* Adds the auxiliary outputs. Images of another size than the logits are resized to it. */
+static void add_aux(struct builder *b, const struct imported *m,
+                    const struct model_options *o, const struct pt2_results *r)
+{
+    const int64_t *dim = r->logits->dim;
+
+    for (int i = 0; i < r->naux; i++) {
+        struct tensor *x = r->aux[i];
+
+        if (tensor_is_image(x) &&
+            (x->dim[IMAGE_H] != dim[IMAGE_H] || x->dim[IMAGE_W] != dim[IMAGE_W]))
+            x = resample(
+                b, x,
+                arena_printf(&b->g->arena, "outputs.%s.resize", m->program->aux[i].name),
+                .mode = RESAMPLE_BILINEAR, .out_h = (int)dim[IMAGE_H],
+                .out_w = (int)dim[IMAGE_W]);
+        model_aux(o, x, aux_weight(m));
+    }
+}
+
 static struct tensor *build(struct builder *b, const void *arch,
                             const struct model_options *o, struct tensor *x)
 {
     const struct imported *m = arch;
-    const struct pt2_program *p = b->g->training ? m->program : m->eval;
     int64_t channels = m->program->input_meta->dim[1];
+    struct pt2_job job = job_of(m, b->g->training, o);
     struct strbuf why = STRBUF_INIT;
-    struct tensor *features, *y;
+    struct pt2_results r;
 
     if (x->dim[IMAGE_C] != channels)
         usage("--in-chans: '%s' was exported for images of %lld channels, not %lld",
               m->model.name, (long long)channels, (long long)x->dim[IMAGE_C]);
-    y = pt2_import(b, p, m->program, o->classes, x, &features, &why);
-    if (!y)
-        die("'%s': %s", p->path, why.buf);
+    if (!pt2_import(b, &job, x, &r, &why))
+        die("'%s': %s", job.program->path, why.buf);
     strbuf_release(&why);
-    return end_stage(o, x, features) ? NULL : y;
+    add_aux(b, m, o, &r);
+    return end_stage(o, x, r.features) ? NULL : r.logits;
 }
 
 /* True if a program of the network can be imported. */
-static bool try_import(const struct imported *m, const struct pt2_program *p,
+static bool try_import(const struct imported *m, bool training,
                        const struct model_options *o, int height, int width,
                        struct strbuf *why)
 {
     int64_t dim[] = {TRY_BATCH, m->model.channels, height, width};
-    struct builder b = {.g = graph_new(&graph_ops_default, p == m->program)};
-    struct tensor *features;
+    struct builder b = {.g = graph_new(&graph_ops_default, training)};
+    struct pt2_job job = job_of(m, training, o);
+    struct pt2_results r;
     struct strbuf reason = STRBUF_INIT;
-    bool ok = pt2_import(&b, p, m->program, o->classes,
-                         graph_input(&b, "images", DTYPE_F32, LAYOUT_IMAGE, 4, dim),
-                         &features, &reason);
+    bool ok =
+        pt2_import(&b, &job, graph_input(&b, "images", DTYPE_F32, LAYOUT_IMAGE, 4, dim),
+                   &r, &reason);
 
     if (!ok)
-        strbuf_addf(why, "'%s': %s", p->path, reason.buf);
+        strbuf_addf(why, "'%s': %s", job.program->path, reason.buf);
     strbuf_release(&reason);
     graph_free(b.g);
     return ok;
@@ -199,6 +282,7 @@ static const char *const *check(const struct model *m, const struct model_option
 {
     static const char *const name[] = {"MODEL.NAME", NULL},
                              *const eval[] = {"MODEL.EVAL", NULL},
+                             *const weight[] = {"MODEL.AUX_WEIGHT", NULL},
                              *const size[] = {"DATA.IMG_SIZE", "MODEL.NAME", NULL};
     const struct imported *net = m->arch;
     int high = m->height ? m->height : m->size;
@@ -210,15 +294,20 @@ static const char *const *check(const struct model *m, const struct model_option
                     m->name, m->size, high, width, height);
         return size;
     }
-    if (!try_import(net, net->program, o, height, width, why))
+    if (!net->program->naux && o->aux_weight.has && o->aux_weight.value != 0) {
+        strbuf_addf(why, "'%s' has no auxiliary outputs: MODEL.AUX_WEIGHT has no effect",
+                    m->name);
+        return weight;
+    }
+    if (!try_import(net, true, o, height, width, why))
         return name;
-    if (net->eval != net->program && !try_import(net, net->eval, o, height, width, why))
+    if (net->eval != net->program && !try_import(net, false, o, height, width, why))
         return eval;
     return NULL;
 }
 
 static const struct model models[] = {{.name = NULL}};
-static const char *const reads[] = {"MODEL.NUM_CLASSES", NULL};
+static const char *const reads[] = {"MODEL.NUM_CLASSES", "MODEL.AUX_WEIGHT", NULL};
 static const char *const no_decay[] = {"pos_embed", "cls_token", "dist_token", NULL};
 
 const struct model_family pt2_family = {

@@ -57,11 +57,10 @@ static const struct pt2_weight *weight_of(const struct pt2_program *p, const cha
     return NULL;
 }
 
-struct pt2_head pt2_head_of(const struct pt2_program *p)
+struct pt2_head pt2_head_of(const struct pt2_program *p, const struct pt2_output *out)
 {
-    struct pt2_head h = {.classes =
-                             p->output_meta->ndim > 1 ? p->output_meta->dim[1] : 0};
-    const struct pt2_node *n = maker_of(p, p->output);
+    struct pt2_head h = {.classes = out->meta->ndim > 1 ? out->meta->dim[1] : 0};
+    const struct pt2_node *n = maker_of(p, out->value);
     const struct pt2_weight *w;
 
     for (int i = 0; n && passes_channels(n) && i < p->nnode; i++)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/image.h"
 #include "pt2/fold.h"
+#include "pt2/outputs.h"
 #include "pt2/place.h"
 #include "pt2/table.h"
 #include "pt2/weights.h"
@@ -22,7 +23,7 @@ static void note_read(struct pt2_import *c, const char *value, int pos)
     *last = pos;
 }
 
-/* Notes the last node that reads each value; the output is read after all. */
+/* Notes the last node that reads each value; outputs are read after all. */
 void pt2_note_reads(struct pt2_import *c)
 {
     strmap_release(&c->reads);
@@ -36,7 +37,9 @@ void pt2_note_reads(struct pt2_import *c)
                 if (a->names[j])
                     note_read(c, a->names[j], i);
         }
-    note_read(c, c->p->output, c->p->nnode);
+    note_read(c, c->p->output.value, c->p->nnode);
+    for (int i = 0; i < c->naux; i++)
+        note_read(c, c->p->aux[i].value, c->p->nnode);
 }
 
 bool pt2_is_read(const struct pt2_import *c, const char *value)
@@ -125,9 +128,18 @@ static void result(struct pt2_import *c, struct pt2_value v)
     (void)pt2_keep(c, out->kind == PT2_INT ? out->ints->name : out->name, v);
 }
 
+/* True if the logits depend on what the current node computes. */
+static bool is_main(const struct pt2_import *c)
+{
+    const struct pt2_arg *out = c->node->out;
+
+    return !c->main.n ||
+           (c->node->nout && out->kind == PT2_TENSOR && strmap_has(&c->main, out->name));
+}
+
 void pt2_result(struct pt2_import *c, struct pt2_value v)
 {
-    if (v.kind == PT2_VALUE_TENSOR && v.ndim == 4 && tensor_is_image(v.t) &&
+    if (is_main(c) && v.kind == PT2_VALUE_TENSOR && v.ndim == 4 && tensor_is_image(v.t) &&
         v.t->dim[IMAGE_H] * v.t->dim[IMAGE_W] > 1 &&
         !memcmp(v.dim, v.t->dim, 4 * sizeof(*v.dim)))
         c->features = v.t;
@@ -255,18 +267,47 @@ static void map_node(struct pt2_import *c)
 
 /* ---- the program ---- */
 
+/* Refuses an output without logits, or whose layer cannot be replaced for other classes.
+ * `what`: of it, for the message. */
+static void check_head(struct pt2_import *c, const struct pt2_head *h, const char *what)
+{
+    if (c->classes != h->classes && !h->weight)
+        pt2_refuse(c,
+                   "%s computes %lld logits, and its last layer is not a linear layer or "
+                   "convolution that can be replaced for %lld classes",
+                   what, (long long)h->classes, (long long)c->classes);
+}
+
+/* An auxiliary output has the dims of the logits, but for the size of images. */
+static void check_aux(struct pt2_import *c, const struct pt2_output *out,
+                      const struct pt2_head *h)
+{
+    const struct pt2_meta *m = out->meta, *logits = c->p->output.meta;
+    char *what = arena_printf(&c->b->g->arena, "its output '%s'", out->name);
+    struct strbuf dims = STRBUF_INIT;
+
+    if (m->ndim != logits->ndim || m->dim[1] != logits->dim[1]) {
+        pt2_add_dims(&dims, m);
+        strbuf_addstr(&dims, ", but logits are ");
+        pt2_add_dims(&dims, logits);
+        pt2_refuse(c,
+                   "%s is %s: export the model without it, or set MODEL.AUX_WEIGHT 0, "
+                   "which ignores auxiliary outputs",
+                   what, dims.buf);
+    }
+    strbuf_release(&dims);
+    check_head(c, h, what);
+}
+
 static bool start(struct pt2_import *c, struct tensor *x)
 {
     struct pt2_value v = pt2_value_of(x);
 
     if (c->why->len)
         return false;
-
-    if (c->classes != c->head.classes && !c->head.weight)
-        pt2_refuse(c,
-                   "it computes %lld logits, and its last layer is not a linear layer or "
-                   "convolution that can be replaced for %lld classes",
-                   (long long)c->head.classes, (long long)c->classes);
+    check_head(c, &c->head, "it");
+    for (int i = 0; i < c->naux; i++)
+        check_aux(c, &c->p->aux[i], &c->aux[i]);
     if (c->p->input_meta->dtype != PT2_F32)
         pt2_refuse(c, "its input is not of 32-bit floats");
     v.memory = ++c->memories;
@@ -275,9 +316,9 @@ static bool start(struct pt2_import *c, struct tensor *x)
     return !c->why->len;
 }
 
-static struct tensor *logits(struct pt2_import *c)
+static struct tensor *logits(struct pt2_import *c, const struct pt2_output *out)
 {
-    struct pt2_value *v = strmap_get(&c->value, c->p->output);
+    struct pt2_value *v = strmap_get(&c->value, out->value);
     struct tensor *t;
 
     c->node = NULL;
@@ -294,36 +335,57 @@ static struct tensor *logits(struct pt2_import *c)
     return c->why->len ? NULL : t;
 }
 
-struct tensor *pt2_import(struct builder *b, const struct pt2_program *p,
-                          const struct pt2_program *training, int64_t classes,
-                          struct tensor *x, struct tensor **features, struct strbuf *why)
+/* Finds the layers that depend on the number of classes. */
+static void find_heads(struct pt2_import *c, bool aux)
+{
+    const struct pt2_program *p = c->p;
+
+    c->head = pt2_head_of(p, &p->output);
+    if (aux && p->naux > MODEL_AUX)
+        pt2_refuse(c, "it has %d auxiliary outputs, and at most %d are supported",
+                   p->naux, MODEL_AUX);
+    for (int i = 0; aux && i < p->naux && !c->why->len; i++)
+        c->aux[c->naux++] = pt2_head_of(p, &p->aux[i]);
+}
+
+static void map_nodes(struct pt2_import *c, struct pt2_results *r)
+{
+    for (c->at = 0; c->at < c->p->nnode && !c->why->len; c->at++) {
+        c->node = &c->p->node[c->at];
+        map_node(c);
+    }
+    if (!c->why->len)
+        r->logits = logits(c, &c->p->output);
+    for (int i = 0; i < c->naux && !c->why->len; i++)
+        r->aux[r->naux++] = logits(c, &c->p->aux[i]);
+    r->features = c->features == r->logits ? NULL : c->features;
+}
+
+bool pt2_import(struct builder *b, const struct pt2_job *job, struct tensor *x,
+                struct pt2_results *r, struct strbuf *why)
 {
     struct strbuf reason = STRBUF_INIT;
-    struct pt2_import c = {.b = b,
-                           .p = training,
-                           .head = pt2_head_of(training),
-                           .classes = classes,
-                           .why = &reason};
-    struct tensor *y = NULL;
+    struct pt2_import c = {
+        .b = b, .p = job->training, .classes = job->classes, .why = &reason};
+    bool ok;
 
+    *r = (struct pt2_results){0};
+    find_heads(&c, job->aux);
     pt2_note_reads(&c);
     pt2_weights_make(&c);
-    if (p != training)
-        pt2_weights_adopt(&c, p);
+    if (job->program != job->training)
+        pt2_weights_adopt(&c, job->program);
     c.weights = c.memories;
-    if (start(&c, x)) {
-        for (c.at = 0; c.at < p->nnode && !reason.len; c.at++) {
-            c.node = &p->node[c.at];
-            map_node(&c);
-        }
-        if (!reason.len)
-            y = logits(&c);
-    }
-    *features = c.features == y ? NULL : c.features;
+    if (c.p->naux)
+        pt2_outputs_reach(c.p, c.p->output.value, &c.main);
+    if (start(&c, x))
+        map_nodes(&c, r);
+    ok = !reason.len;
     strbuf_addstr(why, reason.buf);
     strbuf_release(&reason);
     strmap_release(&c.value);
     strmap_release(&c.reads);
     strmap_release(&c.layers);
-    return y;
+    strmap_release(&c.main);
+    return ok;
 }

@@ -4,8 +4,9 @@
  * understand stops the import with one line that names the node, its module, the operator,
  * and the reason.
  *
- *   struct pt2_head head = pt2_head_of(p);
- *   logits = pt2_import(&b, p, p, 10, images, &features, &why);       NULL: refused
+ *   struct pt2_job job = {.program = p, .training = p, .classes = 10, .aux = true};
+ *   struct pt2_results r;
+ *   ok = pt2_import(&b, &job, images, &r, &why);       false: refused
  *
  * Weights keep their names in the state dict. Those that no node reads are in the graph,
  * too, and are not trained.
@@ -13,10 +14,11 @@
 #ifndef PT2_IMPORT_H
 #define PT2_IMPORT_H
 
+#include "models/stages.h"
 #include "pt2/program.h"
 #include "pt2/value.h"
 
-/* The layer that computes the logits: the last linear layer or convolution. */
+/* The layer that computes the logits of an output: the last linear layer or convolution. */
 struct pt2_head {
     const char *weight,
         *bias;         /* names of values; weight is NULL if there is no such layer,
@@ -26,30 +28,43 @@ struct pt2_head {
     int64_t classes; /* of the archive */
 };
 
-struct pt2_head pt2_head_of(const struct pt2_program *p);
+struct pt2_head pt2_head_of(const struct pt2_program *p, const struct pt2_output *out);
 
-/*
- * Adds the nodes of the program p for images x. `training`: the program whose weights the
- * graph gets, p itself, or if p is an evaluation graph that of training (pt2/pair.h). With another number of classes than the
- * archive's, the weights of the head get that many rows. Returns the logits as [N,classes]
- * or as an image, or NULL with a reason. *features: the last image of more than one pixel
- * before them, or NULL.
- */
-struct tensor *pt2_import(struct builder *b, const struct pt2_program *p,
-                          const struct pt2_program *training, int64_t classes,
-                          struct tensor *x, struct tensor **features, struct strbuf *why);
+struct pt2_job {
+    const struct pt2_program *program;
+    /* The program whose weights the graph gets: the same, or if `program` is an evaluation
+     * graph (pt2/pair.h) that of training. */
+    const struct pt2_program *training;
+    /* With another number than the archive's, the weights of the heads get that many rows. */
+    int64_t classes;
+    bool aux; /* also the logits of auxiliary outputs */
+};
+
+struct pt2_results {
+    struct tensor *logits; /* [N,classes], or an image */
+    struct tensor
+        *features; /* the last image of more than one pixel before them, or NULL */
+    struct tensor *aux[MODEL_AUX]; /* like the logits, but images may have other sizes */
+    int naux;
+};
+
+/* Adds the nodes of a program for images x. Returns false with a reason. */
+bool pt2_import(struct builder *b, const struct pt2_job *job, struct tensor *x,
+                struct pt2_results *r, struct strbuf *why);
 
 /* ---- for the mappings ---- */
 
 struct pt2_import {
     struct builder *b;
     const struct pt2_program *p;
-    struct pt2_head head;
+    struct pt2_head head, aux[MODEL_AUX]; /* of the logits, of auxiliary outputs */
+    int naux;
     int64_t classes;
     bool evaluation;             /* p is the evaluation graph of another program */
     struct strmap value;         /* name -> struct pt2_value */
     struct strmap reads;         /* name -> index of the last node that reads it, int */
     struct strmap layers;        /* names of layers that exist */
+    struct strmap main;          /* values that the logits depend on; empty: all */
     const struct pt2_node *node; /* that is being mapped */
     int at;                      /* its index */
     uint64_t used;               /* bits of its arguments */

@@ -2,16 +2,7 @@
 
 #include <string.h>
 
-static void add_dims(struct strbuf *text, const struct pt2_meta *m)
-{
-    strbuf_addch(text, '[');
-    for (int d = 0; d < m->ndim; d++)
-        if (m->dim[d] < 0)
-            strbuf_addf(text, "%sN", d ? ", " : "");
-        else
-            strbuf_addf(text, "%s%lld", d ? ", " : "", (long long)m->dim[d]);
-    strbuf_addch(text, ']');
-}
+#include "pt2/outputs.h"
 
 static bool same_dims(const struct pt2_meta *a, const struct pt2_meta *b)
 {
@@ -27,9 +18,9 @@ static bool check_dims(const struct pt2_program *p, const struct pt2_meta *a,
     if (same_dims(a, b))
         return true;
     strbuf_addf(why, "%s ", what);
-    add_dims(why, a);
+    pt2_add_dims(why, a);
     strbuf_addf(why, " in '%s' and ", p->path);
-    add_dims(why, b);
+    pt2_add_dims(why, b);
     strbuf_addf(why, " in '%s'", q->path);
     return false;
 }
@@ -75,7 +66,7 @@ bool pt2_pair_check(const struct pt2_program *p, const struct pt2_program *eval,
     bool ok =
         check_weights(p, eval, why) && check_weights(eval, p, why) &&
         check_dims(p, p->input_meta, eval, eval->input_meta, "the images are", why) &&
-        check_dims(p, p->output_meta, eval, eval->output_meta, "the logits are", why);
+        check_dims(p, p->output.meta, eval, eval->output.meta, "the logits are", why);
 
     if (!ok)
         strbuf_addstr(why,

@@ -13,6 +13,7 @@
 #include "pt2/images.h"
 #include "pt2/inline.h"
 #include "pt2/lifted.h"
+#include "pt2/outputs.h"
 
 enum { SCHEMA_MAJOR = 8, LAYOUT_STRIDED = 7, DIM_MAX = 1 << 30 };
 
@@ -180,40 +181,19 @@ static bool parse_input(struct pt2_parser *c, json_t *spec)
     return c->p->input || pt2_fail(c, "its input has no name");
 }
 
-static bool parse_output(struct pt2_parser *c, json_t *spec)
-{
-    const char *tag, *kind;
-    json_t *v = pt2_tagged(spec, &tag);
-    json_t *arg = pt2_tagged(json_object_get(v, "arg"), &kind);
-
-    if (strcmp(tag, "user_output") != 0)
-        return pt2_fail(c, "an output of the kind '%s' is not supported", tag);
-    if (c->p->output || strcmp(kind, "as_tensor") != 0)
-        return pt2_fail(c, "it has other outputs than one tensor of logits: export the "
-                           "model without auxiliary heads");
-    c->p->output = pt2_text_of(c, json_object_get(arg, "name"));
-    return c->p->output || pt2_fail(c, "its output has no name");
-}
-
-static bool parse_signature(struct pt2_parser *c, json_t *s)
+static bool parse_signature(struct pt2_parser *c, json_t *root, json_t *s)
 {
     struct pt2_program *p = c->p;
-    json_t *in = json_object_get(s, "input_specs"),
-           *out = json_object_get(s, "output_specs");
+    json_t *in = json_object_get(s, "input_specs");
 
     p->weight = pt2_room(c, json_array_size(in), sizeof(*p->weight));
     for (size_t i = 0; i < json_array_size(in); i++)
         if (!parse_input(c, json_array_get(in, i)))
             return false;
-    for (size_t i = 0; i < json_array_size(out); i++)
-        if (!parse_output(c, json_array_get(out, i)))
-            return false;
-    if (!p->input || !p->output)
-        return pt2_fail(c, "it has no input or no output");
-    p->input_meta = pt2_program_meta(p, p->input);
-    p->output_meta = pt2_program_meta(p, p->output);
-    return (p->input_meta && p->output_meta) ||
-           pt2_fail(c, "its input or output has no type");
+    p->input_meta = p->input ? pt2_program_meta(p, p->input) : NULL;
+    if (!p->input_meta)
+        return pt2_fail(c, p->input ? "its input has no type" : "it has no input");
+    return pt2_outputs_parse(c, root, json_object_get(s, "output_specs"));
 }
 
 /* ---- the program ---- */
@@ -250,7 +230,7 @@ static bool parse_root(struct pt2_parser *c, json_t *root)
     return check_version(c, root) &&
            parse_values(c, json_object_get(graph, "tensor_values")) &&
            parse_additions(c, root) &&
-           parse_signature(c, json_object_get(module, "signature")) &&
+           parse_signature(c, root, json_object_get(module, "signature")) &&
            parse_nodes(c, json_object_get(graph, "nodes"));
 }
 
@@ -304,8 +284,10 @@ static struct pt2_program *parse(const struct pt2_file *file, const char *path,
         if (wrong)
             strbuf_addstr(&reason, wrong);
     }
-    if (root && path)
+    if (root && path) {
         note_tied(root, file);
+        pt2_outputs_embed(root);
+    }
     if (root && path && !reason.len)
         (void)(pt2_images_embed(root, file, &reason) &&
                pt2_lifted_embed(root, path, &reason));

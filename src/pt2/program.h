@@ -115,6 +115,12 @@ struct pt2_images {
     bool bilinear; /* otherwise bicubic */
 };
 
+/* An output: what the module calls it ("out", "1"), and its value. */
+struct pt2_output {
+    const char *name, *value;
+    const struct pt2_meta *meta;
+};
+
 struct pt2_program {
     struct arena mem;
     const char *torch; /* version that wrote it */
@@ -124,8 +130,9 @@ struct pt2_program {
     const char *input; /* the images */
     const struct pt2_meta *input_meta;
     struct pt2_images images;
-    const char *output; /* the logits */
-    const struct pt2_meta *output_meta;
+    struct pt2_output output; /* the logits */
+    struct pt2_output *aux;   /* the other outputs */
+    int naux;
     struct pt2_node *node;
     int nnode;
     struct strmap meta;   /* value -> struct pt2_meta */

@@ -43,10 +43,19 @@ static struct init init_of(const struct pt2_weight *w, const int64_t *dim)
                          ends_with(w->name, "weight") ? 1 : 0};
 }
 
+static bool is_of(const struct pt2_head *h, const char *value)
+{
+    return (h->weight && !strcmp(h->weight, value)) ||
+           (h->bias && !strcmp(h->bias, value));
+}
+
 static bool is_head(const struct pt2_import *c, const char *value)
 {
-    return (c->head.weight && !strcmp(c->head.weight, value)) ||
-           (c->head.bias && !strcmp(c->head.bias, value));
+    bool is = is_of(&c->head, value);
+
+    for (int i = 0; i < c->naux; i++)
+        is |= is_of(&c->aux[i], value);
+    return is;
 }
 
 static bool is_tied_to(const struct pt2_weight *w, const struct pt2_weight *first)
@@ -202,7 +211,7 @@ static bool same_layer(const struct pt2_head *a, const struct pt2_head *b)
 void pt2_weights_adopt(struct pt2_import *c, const struct pt2_program *p)
 {
     const struct pt2_program *training = c->p;
-    struct pt2_head head = pt2_head_of(p);
+    struct pt2_head head = pt2_head_of(p, &p->output);
     struct strmap made = c->value;
 
     if (c->classes != c->head.classes && !same_layer(&c->head, &head))
@@ -211,6 +220,7 @@ void pt2_weights_adopt(struct pt2_import *c, const struct pt2_program *p)
     c->value = (struct strmap){0};
     c->p = p;
     c->head = head;
+    c->naux = 0;
     c->evaluation = true;
     pt2_note_reads(c);
     for (int i = 0; i < p->nweight && !c->why->len; i++) {

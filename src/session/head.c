@@ -4,7 +4,7 @@
 
 #include "session/build.h"
 
-enum { HEAD_PATTERNS = 8 }; /* of a family's heads, and the auxiliary classifiers */
+enum { HEAD_PATTERNS = 16 }; /* of a family's heads, and the auxiliary classifiers */
 
 const char *head_layer(const struct build *t)
 {

@@ -134,6 +134,16 @@ static void log_unshared(const struct trainer *t)
                                       : "TRAIN.ACCUMULATION_STEPS sends sums in fp32");
 }
 
+static void log_aux(const struct trainer *t)
+{
+    const struct model_stages *s = &t->session.build[SESSION_TRAIN].heads;
+
+    if (s->naux)
+        log_info("the losses of %d auxiliary head%s are added, times %g "
+                 "(MODEL.AUX_WEIGHT)",
+                 s->naux, s->naux > 1 ? "s" : "", s->aux[0].weight);
+}
+
 static void log_start(const struct trainer *t)
 {
     const struct session *s = &t->session;
@@ -167,6 +177,7 @@ static void log_start(const struct trainer *t)
     log_fold(t);
     log_gelu(t);
     log_unshared(t);
+    log_aux(t);
     log_rest(t);
     log_info("writing to %s", t->output.dir);
     log_rates(t);

@@ -70,6 +70,23 @@ for line in "MEAN: .0.5, 0.25, 0.125." "STD: .0.5, 0.25, 0.2." "CROP_PCT: 1.0" "
   grep -q "$line" output/recurrent/g/config.yaml || fail "config.yaml lacks $line"
 done
 
+# Auxiliary outputs: their losses are added in training; evaluations have the logits only.
+cp "$golden/auxiliary.pt2" "$golden/deep.pt2" .
+run train --model auxiliary.pt2 "${common[@]}" --tag h
+expect_line "the losses of 2 auxiliary heads are added, times 0.4 (MODEL.AUX_WEIGHT)"
+run train --model auxiliary.pt2 "${common[@]}" --tag i MODEL.AUX_WEIGHT=0
+! grep -q "auxiliary heads" log || fail "MODEL.AUX_WEIGHT 0 leaves auxiliary heads"
+net=recurrent.pt2
+cp "$golden/recurrent.pt2" .
+wrong "'recurrent.pt2' has no auxiliary outputs: MODEL.AUX_WEIGHT has no effect" MODEL.AUX_WEIGHT=1
+net=net.pt2
+rm auxiliary.pt2
+run eval --resume output/auxiliary/h/last.safetensors --data-path photos
+expect_line "Acc@1"
+run export --weights output/auxiliary/h/last.safetensors --onnx net.onnx
+run summary --model deep.pt2 --num-classes 3 --batch-size 2
+expect_line "^head2 .*2x3x3x3 "
+
 # A network with an evaluation graph of its own; only that graph has a max pool.
 cp "$golden/branches.pt2" net.pt2
 cp "$golden/branches_eval.pt2" eval.pt2

@@ -26,7 +26,9 @@ static void import(bool training)
 {
     struct builder b = {0};
     struct strbuf why = STRBUF_INIT;
-    struct tensor *x, *features;
+    struct pt2_job job = {.program = p, .training = p, .aux = true};
+    struct pt2_results r;
+    struct tensor *x;
     int64_t dim[4] = {2, 3, 8, 8};
 
     for (int d = 1; d < 4 && p->input_meta->ndim == 4; d++)
@@ -36,7 +38,8 @@ static void import(bool training)
     g = b.g = graph_new(&graph_ops_default, training);
     if (!setjmp(refused)) {
         x = graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4, dim);
-        if (!pt2_import(&b, p, p, pt2_head_of(p).classes, x, &features, &why))
+        job.classes = pt2_head_of(p, &p->output).classes;
+        if (!pt2_import(&b, &job, x, &r, &why))
             fuzz_expect(why.len > 0, "a refusal has a reason");
         strbuf_release(&why);
     }

@@ -124,6 +124,13 @@ static void build_masked(struct trial *t, const struct run *r, struct builder *b
     t->loss = simmim_loss(b, t->logits, target, mask);
 }
 
+static struct tensor *loss_of(const struct trial *t, struct builder *b, struct tensor *x,
+                              const char *layer)
+{
+    return tensor_is_image(x) ? cross_entropy2d(b, x, t->labels, layer, .ignore = -1)
+                              : cross_entropy(b, x, t->labels, NULL, layer);
+}
+
 /* Returns the loss with those of auxiliary heads. */
 static struct tensor *with_aux(struct trial *t, struct builder *b, struct tensor *loss,
                                const struct model_stages *s)
@@ -133,7 +140,7 @@ static struct tensor *with_aux(struct trial *t, struct builder *b, struct tensor
 
     for (int i = 0; i < s->naux; i++) {
         sum.weight[1 + i] = (float)s->aux[i].weight;
-        part[1 + i] = cross_entropy(b, s->aux[i].x, t->labels, NULL, "aux");
+        part[1 + i] = loss_of(t, b, s->aux[i].x, arena_printf(&b->g->arena, "aux%d", i));
     }
     return s->naux ? loss_sum(b, part, 1 + s->naux, &sum) : loss;
 }
@@ -146,16 +153,13 @@ static void build_classes(struct trial *t, const struct run *r, struct builder *
 
     o.stages = r->m->family->aux || r->m->family->balances ? &heads : NULL;
     t->logits = model_build(b, r->m, &o, t->x);
-    if (tensor_is_image(t->logits)) {
+    if (tensor_is_image(t->logits))
         t->labels = graph_input(
             b, "labels", DTYPE_U8, LAYOUT_PLAIN, 3,
             (const int64_t[]){batch, t->logits->dim[IMAGE_H], t->logits->dim[IMAGE_W]});
-        t->loss = cross_entropy2d(b, t->logits, t->labels, "loss", .ignore = -1);
-    } else {
+    else
         t->labels = graph_input(b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, &batch);
-        t->loss =
-            with_aux(t, b, cross_entropy(b, t->logits, t->labels, NULL, "loss"), &heads);
-    }
+    t->loss = with_aux(t, b, loss_of(t, b, t->logits, "loss"), &heads);
     if (heads.balance)
         t->loss =
             loss_sum(b, (struct tensor *[]){t->loss, heads.balance}, 2,

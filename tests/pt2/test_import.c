@@ -51,14 +51,19 @@ static struct imported import(const char *text, int64_t classes)
 {
     struct imported i = {.why = STRBUF_INIT};
     struct builder b = {0};
-    struct tensor *x, *features;
+    struct pt2_results r;
+    struct pt2_job job;
+    struct tensor *x;
 
     i.g = b.g = graph_new(&graph_ops_default, true);
     i.p = pt2_program_parse(text, strlen(text), &i.why);
     if (!i.p)
         return i;
     x = graph_input(&b, "x", DTYPE_F32, LAYOUT_IMAGE, 4, (const int64_t[]){3, 4, 2, 2});
-    i.y = pt2_import(&b, i.p, i.p, classes, x, &features, &i.why);
+    job = (struct pt2_job){
+        .program = i.p, .training = i.p, .classes = classes, .aux = true};
+    if (pt2_import(&b, &job, x, &r, &i.why))
+        i.y = r.logits;
     return i;
 }
 
@@ -108,6 +113,33 @@ static void test_refusals(void **state)
         "dim 1 of its result is 2, and 4 in PyTorch");
     refused("{\"archive\":\"a\"}", "version 0");
     refused("[", "");
+}
+
+/* The same with a second output, "z" of the type `dims`, which is auxiliary. */
+static void refused_aux(const char *nodes, const char *dims, const char *reason)
+{
+    char *text = xasprintf(
+        "{\"archive\":\"test.pt2\",\"outputs\":[\"logits\",\"side\"],"
+        "\"schema_version\":{\"major\":8},\"graph_module\":{\"graph\":{\"nodes\":[%s],"
+        "\"tensor_values\":{\"x\":" IMAGES ",\"y\":" LOGITS ",\"z\":%s}},"
+        "\"signature\":{\"input_specs\":[{\"user_input\":{\"arg\":{\"as_tensor\":{"
+        "\"name\":\"x\"}}}}],\"output_specs\":[{\"user_output\":{\"arg\":{"
+        "\"as_tensor\":{\"name\":\"y\"}}}},{\"user_output\":{\"arg\":{\"as_tensor\":{"
+        "\"name\":\"z\"}}}}]}}}",
+        nodes, dims);
+
+    refused(text, reason);
+    free(text);
+}
+
+static void test_aux(void **state)
+{
+    (void)state;
+    refused_aux(MEAN("x") "," NODE("relu.default", T("self", "x"), "z"), IMAGES,
+                "its output 'side' is [N, 4, 2, 2], but logits are [N, 4]");
+    refused_aux(MEAN("x") "," NODE("relu.default", T("self", "y"), "z"),
+                TYPE(BATCH "," DIM(3)), "its output 'side' is [N, 3], but logits");
+    refused_aux(MEAN("x"), LOGITS, "its output is not a tensor [N, classes]");
 }
 
 #define LSTM(fill)                                                                       \
@@ -315,6 +347,7 @@ int main(void)
         cmocka_unit_test(test_alias),   cmocka_unit_test(test_view),
         cmocka_unit_test(test_order),   cmocka_unit_test(test_pair),
         cmocka_unit_test(test_images),  cmocka_unit_test(test_lstm),
+        cmocka_unit_test(test_aux),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -119,6 +119,14 @@ static void test_versions(void **state)
     check("tests/golden/pt2/versions_2.6.pt2", "tests/golden/pt2/versions.json");
 }
 
+/* Auxiliary outputs: of a dict and a list, and of pixels at three resolutions. */
+static void test_outputs(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/auxiliary.pt2", "tests/golden/pt2/auxiliary.json");
+    check("tests/golden/pt2/deep.pt2", "tests/golden/pt2/deep.json");
+}
+
 /* Two archives of a network that computes something else in eval mode. */
 static void test_branches(void **state)
 {
@@ -144,19 +152,13 @@ static void test_given(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_residual),
-        cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_general),
-        cmocka_unit_test(test_strides),
-        cmocka_unit_test(test_tied),
-        cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_picks),
-        cmocka_unit_test(test_norms),
-        cmocka_unit_test(test_writes),
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_residual),  cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_tokens),    cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_general),   cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_tied),      cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_picks),     cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_writes),    cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_branches),  cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_recurrent),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(test_given)};
