@@ -281,7 +281,8 @@ void pt2_map_sum(struct pt2_import *c)
     finish_sum(c, y, &s);
 }
 
-/* The L2 norm: the root of n times the mean of squares. */
+/* The L2 norm: the root of n times the mean of squares. The gradient of the norm of zeros is 0,
+ * as in PyTorch, whereas that of a root is infinite. */
 void pt2_map_norm(struct pt2_import *c)
 {
     struct pt2_value x = *pt2_tensor(c, "self");
@@ -300,6 +301,7 @@ void pt2_map_norm(struct pt2_import *c)
         return;
     e = expr_start(pt2_layer(c), 1, &x.t);
     v = expr_number(&e, EXPR_SCALE_BY, 0, (float)s.n);
+    v = expr_number(&e, EXPR_AT_LEAST, v, 1e-30f);
     x.t = expr_end(c->b, &e, expr_add(&e, EXPR_SQRT, v));
     finish_sum(c, x, &s);
 }
