@@ -89,6 +89,17 @@ void case_linear_act(struct case_build *c, const struct op_case *row,
     case_output(c, act(c, row, linear(c->b, x, "fc", .out = s->out, .bias = 1)));
 }
 
+/* A transformer's MLP with s->out hidden features. */
+void case_linear_act_linear(struct case_build *c, const struct op_case *row,
+                            const struct case_size *s)
+{
+    struct tensor *x = case_plain(c, "x", s->dim, CASE_SIGNED);
+    int wide = s->out, narrow = (int)x->dim[x->ndim - 1];
+
+    x = act(c, row, linear(c->b, x, "fc1", .out = wide, .bias = 1));
+    case_output(c, linear(c->b, x, "fc2", .out = narrow, .bias = 1));
+}
+
 /* As many outputs as inputs */
 void case_linear_add_act(struct case_build *c, const struct op_case *row,
                          const struct case_size *s)

@@ -18,6 +18,7 @@ case_build_fn case_conv_act;
 case_build_fn case_conv_bn_act;
 case_build_fn case_conv_bn_add_act;
 case_build_fn case_linear_act;
+case_build_fn case_linear_act_linear;
 case_build_fn case_linear_add_act;
 
 #endif

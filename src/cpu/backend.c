@@ -16,6 +16,7 @@
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "cpu/onednn.h"
+#include "ops/activation.h"
 
 /* Large blocks come from mmap, with huge pages where available. */
 enum { HUGE_PAGE = 2 << 20 };
@@ -237,6 +238,12 @@ static const struct backend_moves cpu_moves = {
     .bandwidth = cpu_copy_bandwidth,
 };
 
+static void cpu_lower(struct graph *g, struct device *dev)
+{
+    (void)dev;
+    activation_lower(g);
+}
+
 const struct backend backend_cpu = {
     .name = "cpu",
     .help = "this machine's processor: oneDNN and our own loops, fp32 and bf16",
@@ -251,6 +258,7 @@ const struct backend backend_cpu = {
     .copy_out = cpu_copy_out,
     .sync = cpu_sync,
     .peak_memory = cpu_peak_memory,
+    .lower = cpu_lower,
     .kernels = cpu_kernels,
     .mark = cpu_progress,
     .moves = &cpu_moves,

@@ -27,6 +27,20 @@ struct job {
     bool streamed;
 };
 
+/* Results that may be written over inputs: the first over the last, which is dy rather
+ * than x or y; the second over the first. */
+static void claim_memory(struct region *r, const struct node *n, const struct plan *plan)
+{
+    int last = n->nin - 1;
+
+    while (last >= 0 && !(plan->whole[last] && n->in[last]->dtype == n->out[0]->dtype))
+        last--;
+    if (last >= 0)
+        region_inplace(r, 0, last);
+    if (n->nout > 1 && last > 0 && plan->whole[0] && n->in[0]->dtype == n->out[1]->dtype)
+        region_inplace(r, 1, 0);
+}
+
 static const char *expr_claim(struct region *r, struct graph *g, struct node *n,
                               struct device *dev)
 {
@@ -47,11 +61,7 @@ static const char *expr_claim(struct region *r, struct graph *g, struct node *n,
     expr_loops(n, &plan->loops);
     for (int i = 0; i < n->nin; i++)
         plan->whole[i] = tensor_same(n->in[i], n->out[0]);
-    for (int i = n->nin - 1; i >= 0; i--) /* dy, rather than x or y */
-        if (plan->whole[i] && n->in[i]->dtype == n->out[0]->dtype) {
-            region_inplace(r, 0, i);
-            break;
-        }
+    claim_memory(r, n, plan);
     region_workspace(r, (size_t)dev->threads * (size_t)plan->program.registers * BLOCK *
                             sizeof(float));
     return NULL;
@@ -179,10 +189,44 @@ static bool is_pointwise(const struct step *s, const struct plan *plan)
     return one && one->opcode != EXPR_SELECT;
 }
 
+/* The program of activation_lower(): a GELU's gradient, and the GELU. */
+static bool is_gelu_both(const struct step *s, const struct plan *plan)
+{
+    const struct expr_attrs *a = s->node->attrs;
+    const struct expr_instruction *x = a->code;
+
+    if (a->n != 2 || s->nin != 2 || s->nout != 2 || !s->out[0] || !s->out[1])
+        return false;
+    if (x->a != 0 || x->b != 1 || x[1].a != 0 || a->out[0] != 2 || a->out[1] != 3)
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (!plan->whole[i] || s->in_tensor[i]->dtype != s->out_tensor[0]->dtype ||
+            s->in_tensor[i]->dtype != s->out_tensor[1]->dtype)
+            return false;
+    return (x->opcode == EXPR_GELU_GRAD && x[1].opcode == EXPR_GELU) ||
+           (x->opcode == EXPR_GELU_TANH_GRAD && x[1].opcode == EXPR_GELU_TANH);
+}
+
+static void gelu_both_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct job *j = arg;
+    const struct step *s = j->s;
+    const struct expr_attrs *a = s->node->attrs;
+    enum dtype t = s->out_tensor[0]->dtype;
+
+    j->dev->loops->gelu_both(t, cpu_at(s->in[0], t, lo), cpu_at(s->in[1], t, lo),
+                             cpu_out(s->out[0], t, lo), cpu_out(s->out[1], t, lo),
+                             hi - lo, a->code[1].opcode == EXPR_GELU_TANH);
+}
+
 static void expr_run(struct step *s, struct device *dev)
 {
     struct job j = {dev, s, s->state, s->nout == 1 && cpu_streams(dev, s, 0)};
 
+    if (is_gelu_both(s, j.plan)) {
+        cpu_for(dev, tensor_len(s->out_tensor[0]), 64, gelu_both_part, &j);
+        return;
+    }
     if (is_pointwise(s, j.plan)) {
         cpu_for(dev, tensor_len(s->out_tensor[0]), 64, single_part, &j);
         return;

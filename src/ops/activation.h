@@ -74,6 +74,13 @@ bool is_plain_relu(const struct node *n);
 bool is_plain_relu_grad(const struct node *n);
 float relu_limit(const struct node *n); /* of either; 0: none */
 
+/*
+ * A graph edit: the result y of a GELU between two linear layers is not kept for the weight
+ * gradient of the second one, but computed again together with the GELU's gradient, which
+ * reads the same x. The data gradient then precedes the weight gradient.
+ */
+void activation_lower(struct graph *g);
+
 #ifdef __cplusplus
 }
 #endif

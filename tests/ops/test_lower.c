@@ -1,14 +1,17 @@
 /*
  * A lowered batch norm equals the whole one: every row of the op table on the reference,
- * once unchanged and once lowered.
+ * once unchanged and once lowered. A lowered GELU is found.
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cases/case_run.h"
+#include "cpu/backend.h"
+#include "ops/activation.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/expr.h"
 #include "ops/maxpool2d_places.h"
 #include "ops/reference.h"
 #include "tests/test.h"
@@ -141,10 +144,48 @@ static void test_rows(void **state)
     assert_true(applies > 150);
 }
 
+static const struct op_case *row_named(const char *name)
+{
+    const struct op_case *row;
+
+    for (int i = 0; (row = op_case_at(i)); i++)
+        if (!strcmp(row->name, name))
+            return row;
+    fail_msg("no row '%s'", name);
+    return NULL;
+}
+
+/* On the CPU the backward phase does not read the result of a GELU between linear layers. */
+static void test_gelu(void **state)
+{
+    struct device *dev = backend_cpu.open(&(const struct device_options){0});
+    struct case_run run;
+    int found = 0;
+
+    (void)state;
+    case_run_init(&run, row_named("linear gelu linear"), &backend_cpu, dev,
+                  &(const struct case_options){0});
+    check_graph(run.graph);
+    activation_lower(run.graph);
+    check_graph(run.graph);
+    for (int i = 0; i < run.graph->nnode; i++) {
+        const struct node *n = run.graph->node[i], *reader;
+
+        if (activation_of(n) && n->phase == PHASE_FORWARD)
+            for (int k = 0; (reader = tensor_reader(run.graph, n->out[0], k)); k++)
+                assert_int_equal(reader->phase, PHASE_FORWARD);
+        found += node_is_expr(n) && n->nout == 2;
+    }
+    assert_int_equal(found, 1);
+    case_run_release(&run);
+    backend_cpu.close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_gelu),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

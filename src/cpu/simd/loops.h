@@ -47,6 +47,9 @@ struct loops {
                          bool approximate, bool streamed);
     void (*gelu_grad)(enum dtype t, const void *x, const void *dy, void *dx, int64_t n,
                       bool approximate, bool streamed);
+    /* both; dx may be dy, and y may be x */
+    void (*gelu_both)(enum dtype t, const void *x, const void *dy, void *dx, void *y,
+                      int64_t n, bool approximate);
     /* dst = an instruction of expr over n elements of a, b, c, with the number m; the arrays
      * have room for whole vectors. t: the type that results are rounded to later */
     void (*expr)(enum dtype t, int opcode, const float *a, const float *b, const float *c,
