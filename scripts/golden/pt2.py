@@ -614,9 +614,9 @@ def disturbed(model, seed):
 
 
 def largest(a, b, factor):
-    """Returns the larger one of a and b times the factor, for each figure."""
+    """Returns the larger one of a and b times the factor, for each figure, NOISE_MAX at most."""
     def one(x, y):
-        return max(x, min(factor * y, NOISE_MAX))
+        return min(max(x, factor * y), NOISE_MAX)
     return {k: [one(x, y) for x, y in zip(a[k], b[k])] if k == "loss" else one(a[k], b[k])
             for k in a}
 
@@ -638,8 +638,8 @@ def variants(model):
 def add_noise(path, model, spread):
     """Adds the noise to figures that lack it. The sign of a single operand of a ReLU changes
     figures in steps, which the difference of two runs may lack. So for `spread`, runs of
-    variants() follow; the test permits ten times the noise, and twice the spread, of which at
-    most 0.1 counts."""
+    variants() follow; the test permits ten times the noise, or twice the spread, and 0.1 at
+    most."""
     out = json.loads(path.read_text())
     calm(model)
     model.train()
@@ -653,18 +653,19 @@ def add_noise(path, model, spread):
         except TimeoutError:
             break
         out["noise"] = largest(out["noise"], found, 0.2)
+    out["noise"] = largest(out["noise"], out["noise"], 0)
     save(path, out)
 
 
 def write_large(folder, name, model, side):
-    """Writes the files with images of `side`, and figures of slow updates with their spread."""
+    """Writes the files with images of `side`, and figures of slow updates with their noise."""
     calm(model)
     model.train()
     export(model, folder / f"{name}.pt2", side)
     rate = slow_rate(train(copy.deepcopy(model), side))
     path = folder / f"{name}.json"
     save(path, train(copy.deepcopy(model), side, rate))
-    add_noise(path, model, True)
+    add_noise(path, model, False)
 
 
 def write(folder, name, model, side, noisy=True):
