@@ -392,6 +392,32 @@ class Deep(nn.Module):
         return z, self.head(x), self.head2(y)
 
 
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(6, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6)
+        self.conv2, self.bn2 = nn.Conv2d(6, 6, 3, padding=1, bias=False), nn.BatchNorm2d(6)
+
+    def forward(self, x):
+        y = F.dropout(F.relu(self.bn1(self.conv1(x))), 0.0, self.training)
+        return F.relu(self.bn2(self.conv2(y)) + x)
+
+
+class Stages(nn.Module):
+    """Blocks, which activation checkpointing recomputes; with timm's factors of layer decay."""
+
+    pretrained_cfg = {"classifier": "fc"}  # for timm
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 6, 3, 2, 1)
+        self.blocks = nn.Sequential(Block(), Block())
+        self.fc = nn.Linear(6, 5)
+
+    def forward(self, x):
+        return self.fc(self.blocks(self.stem(x)).mean((2, 3)))
+
+
 def small():
     yield "residual", Residual(), 8
     yield "tokens", Tokens(), 8
@@ -408,6 +434,7 @@ def small():
     yield "recurrent", Recurrent(), 8
     yield "auxiliary", Auxiliary(), 8
     yield "deep", Deep(), 12
+    yield "stages", Stages(), 8
 
 
 class Out(nn.Module):
@@ -688,8 +715,18 @@ def write(folder, name, model, side, noisy=True):
     out = train(model, side)
     if noisy:
         out["noise"] = noise(out, train(exact, side), sizes_of(model))
+    if hasattr(model, "pretrained_cfg") and name == "stages":
+        out["layer_scale"] = layer_scales(model)
     save(folder / f"{name}.json", out)
     print(path, path.stat().st_size, file=sys.stderr, flush=True)
+
+
+def layer_scales(model):
+    """Returns timm's factor of the learning rate of each parameter at a decay of 0.6."""
+    from timm.optim import param_groups_layer_decay
+    names = {id(p): n for n, p in model.named_parameters()}
+    return {names[id(p)]: g["lr_scale"] for g in param_groups_layer_decay(model, layer_decay=0.6)
+            for p in g["params"]}
 
 
 def late(*_):

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/image.h"
+#include "pt2/blocks.h"
 #include "pt2/fold.h"
 #include "pt2/outputs.h"
 #include "pt2/place.h"
@@ -348,12 +349,33 @@ static void find_heads(struct pt2_import *c, bool aux)
         c->aux[c->naux++] = pt2_head_of(p, &p->aux[i]);
 }
 
+/* Ends the block of the previous node and begins that of the current one, unless they are
+ * the same. */
+static void enter_block(struct pt2_import *c, const struct pt2_blocks *blocks,
+                        const char *previous)
+{
+    size_t len = pt2_blocks_find(blocks, c->node->module),
+           last = pt2_blocks_find(blocks, previous);
+
+    if (len == last && !memcmp(c->node->module, previous, len))
+        return;
+    scope_end(c->b);
+    if (len)
+        scope_begin(c->b);
+}
+
 static void map_nodes(struct pt2_import *c, struct pt2_results *r)
 {
+    struct pt2_blocks blocks;
+
+    pt2_blocks_init(&blocks, c->p);
     for (c->at = 0; c->at < c->p->nnode && !c->why->len; c->at++) {
         c->node = &c->p->node[c->at];
+        enter_block(c, &blocks, c->at ? c->node[-1].module : "");
         map_node(c);
     }
+    scope_end(c->b);
+    pt2_blocks_release(&blocks);
     if (!c->why->len)
         r->logits = logits(c, &c->p->output);
     for (int i = 0; i < c->naux && !c->why->len; i++)

@@ -134,6 +134,15 @@ static void log_unshared(const struct trainer *t)
                                       : "TRAIN.ACCUMULATION_STEPS sends sums in fp32");
 }
 
+static void log_recompute(const struct trainer *t)
+{
+    const struct session *s = &t->session;
+
+    if (s->plan.recompute && !s->build[SESSION_TRAIN].recomputed)
+        log_warning("TRAIN.USE_CHECKPOINT has no effect: %s has no blocks to recompute",
+                    t->cfg->model.name);
+}
+
 static void log_aux(const struct trainer *t)
 {
     const struct model_stages *s = &t->session.build[SESSION_TRAIN].heads;
@@ -178,6 +187,7 @@ static void log_start(const struct trainer *t)
     log_gelu(t);
     log_unshared(t);
     log_aux(t);
+    log_recompute(t);
     log_rest(t);
     log_info("writing to %s", t->output.dir);
     log_rates(t);

@@ -87,6 +87,23 @@ run export --weights output/auxiliary/h/last.safetensors --onnx net.onnx
 run summary --model deep.pt2 --num-classes 3 --batch-size 2
 expect_line "^head2 .*2x3x3x3 "
 
+# Activation checkpointing recomputes the blocks: less memory, and in fp32 the same weights.
+activations() {
+  run summary --model stages.pt2 --batch-size 8 TRAIN.USE_CHECKPOINT="$1"
+  sed -n 's/.*of which \([0-9.]* [KMG]iB\) are read by the backward pass/\1/p' log
+}
+cp "$golden/stages.pt2" .
+for recompute in False True; do
+  run train --model stages.pt2 "${common[@]}" --tag $recompute --amp-opt-level O0 TRAIN.USE_CHECKPOINT=$recompute
+  run export --weights output/stages/$recompute/last.safetensors --out $recompute.safetensors
+done
+cmp -s <(tail -c 6000 True.safetensors) <(tail -c 6000 False.safetensors) || fail "activation checkpointing changes the weights"
+[ "$(activations True)" != "$(activations False)" ] || fail "activation checkpointing saves no memory"
+run train --model recurrent.pt2 "${common[@]}" --tag j TRAIN.USE_CHECKPOINT=True
+expect_line "TRAIN.USE_CHECKPOINT has no effect: recurrent.pt2 has no blocks to recompute"
+run train --model stages.pt2 "${common[@]}" --tag k --freeze '[stem.*, blocks.0.*]'
+net=stages.pt2 wrong "no parameter of stages.pt2 matches 'block.*'" --freeze '[block.*]'
+
 # A network with an evaluation graph of its own; only that graph has a max pool.
 cp "$golden/branches.pt2" net.pt2
 cp "$golden/branches_eval.pt2" eval.pt2

@@ -127,6 +127,13 @@ static void test_outputs(void **state)
     check("tests/golden/pt2/deep.pt2", "tests/golden/pt2/deep.json");
 }
 
+/* Residual blocks. */
+static void test_stages(void **state)
+{
+    (void)state;
+    check("tests/golden/pt2/stages.pt2", "tests/golden/pt2/stages.json");
+}
+
 /* Two archives of a network that computes something else in eval mode. */
 static void test_branches(void **state)
 {
@@ -152,14 +159,14 @@ static void test_given(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_residual),  cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_tokens),    cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_general),   cmocka_unit_test(test_strides),
-        cmocka_unit_test(test_tied),      cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_picks),     cmocka_unit_test(test_norms),
-        cmocka_unit_test(test_writes),    cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_branches),  cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_residual), cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_tokens),   cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_general),  cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_tied),     cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_picks),    cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_writes),   cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_branches), cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_stages),   cmocka_unit_test(test_recurrent),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(test_given)};
 
