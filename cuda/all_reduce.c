@@ -1,6 +1,7 @@
 /*
  * Collectives of a training step, run by NCCL on its own lanes: all_reduce, all_gather, and
- * buckets of gradients on one, the statistics of synchronized batch norms on the other. The main stream
+ * buckets of gradients on one, the statistics of synchronized batch norms and the rows of
+ * experts on the other. The main stream
  * waits for the buckets only when the update begins.
  */
 #include "ops/all_reduce.h"
@@ -10,6 +11,7 @@
 #include "cuda/cast.h"
 #include "cuda/kernels.h"
 #include "cuda/nccl.h"
+#include "ops/all_to_all.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/bucket.h"
 
@@ -90,6 +92,31 @@ const struct kernel cuda_batchnorm_sync = {
     .run = sync_run,
 };
 
+static const char *all_to_all_claim(struct region *r, struct graph *g, struct node *n,
+                                    struct device *dev)
+{
+    (void)g;
+    (void)dev;
+    if (n->op == &op_all_to_all && n->in[0]->dtype != n->out[0]->dtype)
+        return "one type for all rows";
+    return claim_alone(r, n, &op_all_to_all);
+}
+
+static void all_to_all_run(struct step *s, struct device *dev)
+{
+    const struct all_to_all_attrs *a = s->node->attrs;
+    struct exchange e = all_to_all_exchange(a, s->out_tensor[0]);
+
+    nccl_start_exchange(dev, a->group, &e, s->in[0], s->out[0], s->out_tensor[0]->dtype);
+    nccl_join_small(dev);
+}
+
+const struct kernel cuda_all_to_all = {
+    .name = "cuda all_to_all",
+    .claim = all_to_all_claim,
+    .run = all_to_all_run,
+};
+
 /* ---- buckets ---- */
 
 /* Layout of a message: 16-bit floats first, then the others, aligned to 64 bytes. */
@@ -165,6 +192,8 @@ static void bucket_start_run(struct step *s, struct device *dev)
     const struct bucket_attrs *a = s->node->attrs;
     int64_t len = tensor_len(s->out_tensor[0]);
 
+    if (a->local)
+        return;
     if (a->run)
         copy_runs(dev, a, s->out[0], s->out[1], (struct bucket_part){0, len}, false);
     for (int r = 0; r < (a->begin ? a->group->world : 1); r++)
@@ -190,6 +219,11 @@ static void bucket_join_run(struct step *s, struct device *dev)
 {
     const struct bucket_attrs *a = s->node->attrs;
 
+    if (a->local) {
+        cuda_scale(dev, s->out[0], tensor_len(s->out_tensor[0]),
+                   1 / (float)a->group->world);
+        return;
+    }
     nccl_join(dev);
     if (a->run)
         copy_runs(dev, a, s->out[0], s->in[0],

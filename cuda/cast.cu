@@ -67,6 +67,19 @@ void cuda_cast(struct device *dev, void *dst, enum dtype dst_type, const void *s
     });
 }
 
+__global__ void __launch_bounds__(BLOCK) scale_each(float *x, int64_t n, float factor)
+{
+    int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+
+    if (i < n)
+        x[i] *= factor;
+}
+
+void cuda_scale(struct device *dev, float *x, int64_t n, float factor)
+{
+    LAUNCH(dev, scale_each, cuda_blocks(n, BLOCK, 1), BLOCK, 0, x, n, factor);
+}
+
 static const char *cast_claim(struct region *r, struct graph *g, struct node *n,
                               struct device *)
 {

@@ -17,6 +17,9 @@ extern "C" {
 void cuda_cast(struct device *dev, void *dst, enum dtype dst_type, const void *src,
                enum dtype src_type, int64_t n);
 
+/* Multiplies n floats by `factor`, in place. */
+void cuda_scale(struct device *dev, float *x, int64_t n, float factor);
+
 #ifdef __cplusplus
 }
 #endif

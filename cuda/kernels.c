@@ -100,6 +100,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_bucket_join,
     &cuda_batchnorm_sync,
     &cuda_all_reduce,
+    &cuda_all_to_all,
     &cuda_all_gather,
     &cuda_grads_join,
     &cuda_grad_stats,

@@ -34,9 +34,9 @@ extern const struct kernel cuda_add, cuda_bias_grad, cuda_concat, cuda_confusion
 extern const struct kernel cuda_cpb_table, cuda_qkv_bias, cuda_window_mix,
     cuda_window_attention, cuda_window_attention_grad, cuda_attention_mma,
     cuda_attention_mma_grad, cuda_attention_cudnn, cuda_attention_cudnn_grad;
-extern const struct kernel cuda_all_reduce, cuda_all_gather, cuda_batchnorm_sync,
-    cuda_bucket_start, cuda_bucket_join, cuda_control, cuda_grad_stats, cuda_grads_join,
-    cuda_optimizer, cuda_running_stats;
+extern const struct kernel cuda_all_reduce, cuda_all_gather, cuda_all_to_all,
+    cuda_batchnorm_sync, cuda_bucket_start, cuda_bucket_join, cuda_control,
+    cuda_grad_stats, cuda_grads_join, cuda_optimizer, cuda_running_stats;
 
 #ifdef __cplusplus
 }

@@ -296,6 +296,33 @@ void nccl_start_gather(struct device *dev, const struct collective *group, float
     end(dev, &u);
 }
 
+void nccl_start_exchange(struct device *dev, const struct collective *group,
+                         const struct exchange *e, const void *src, void *dst,
+                         enum dtype t)
+{
+    struct use u = begin(dev, group, NCCL_SMALL);
+    const struct nccl_library *lib = u.n->lib;
+    size_t size = dtype_size(t), len = (size_t)e->len;
+
+    nccl_check(dev, lib->GroupStart(), "ncclGroupStart");
+    for (int r = 0; r < group->world; r++)
+        for (int p = 0; p < e->parts; p++) {
+            size_t from = (size_t)exchange_offset(e, group->world, r, p, false);
+            size_t to = (size_t)exchange_offset(e, group->world, r, p, true);
+
+            nccl_check(dev,
+                       lib->Send((const char *)src + from * size, len, nccl_type(t), r,
+                                 u.c->comm, u.stream),
+                       "ncclSend");
+            nccl_check(dev,
+                       lib->Recv((char *)dst + to * size, len, nccl_type(t), r, u.c->comm,
+                                 u.stream),
+                       "ncclRecv");
+        }
+    nccl_check(dev, lib->GroupEnd(), "ncclGroupEnd");
+    end(dev, &u);
+}
+
 void nccl_join(struct device *dev)
 {
     join_lane(dev, NCCL_BUCKETS);

@@ -42,6 +42,10 @@ void nccl_start_gather(struct device *dev, const struct collective *group, float
                        const int64_t *begin);
 void nccl_start_small(struct device *dev, const struct collective *group, const void *src,
                       void *dst, int64_t n, int type, int op);
+/* collective.exchange, on the lane of small exchanges. */
+void nccl_start_exchange(struct device *dev, const struct collective *group,
+                         const struct exchange *e, const void *src, void *dst,
+                         enum dtype t);
 void nccl_join(struct device *dev);
 void nccl_join_small(struct device *dev);
 void nccl_reduce(struct device *dev, const struct collective *group, void *x, int64_t n,

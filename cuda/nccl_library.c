@@ -23,6 +23,8 @@ static void load(void)
         ROW(GetUniqueId),       ROW(CommInitRank),          ROW(CommInitAll),
         ROW(CommDestroy),       ROW(AllReduce),             ROW(Reduce),
         ROW(Broadcast),         ROW(GetErrorString),        ROW(CommGetAsyncError),
+        ROW(Send),              ROW(Recv),                  ROW(GroupStart),
+        ROW(GroupEnd),
         SINCE(CommSplit, 21800), SINCE(GetLastError, 21300),
 #undef ROW
 #undef SINCE

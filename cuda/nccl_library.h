@@ -38,6 +38,11 @@ struct nccl_library {
                   void *comm, cudaStream_t stream);
     int (*Broadcast)(const void *src, void *dst, size_t n, int type, int root, void *comm,
                      cudaStream_t stream);
+    int (*Send)(const void *src, size_t n, int type, int peer, void *comm,
+                cudaStream_t stream);
+    int (*Recv)(void *dst, size_t n, int type, int peer, void *comm, cudaStream_t stream);
+    int (*GroupStart)(void); /* Send and Recv up to GroupEnd are one operation */
+    int (*GroupEnd)(void);
     int (*CommGetAsyncError)(void *comm, int *code); /* from any thread */
     const char *(*GetErrorString)(int code);
     const char *(*GetLastError)(void *comm); /* NULL before NCCL 2.13 */

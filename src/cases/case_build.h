@@ -56,7 +56,7 @@ case_build_fn case_slice_tokens;
 case_build_fn case_slice;
 case_build_fn case_select_token;
 case_build_fn case_add_position;
-case_build_fn case_moe, case_add_noise;
+case_build_fn case_moe, case_add_noise, case_all_to_all;
 case_build_fn case_dropout;
 case_build_fn case_dropout2d;
 case_build_fn case_drop_path;

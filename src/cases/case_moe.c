@@ -3,6 +3,7 @@
 
 #include "ops/activation.h"
 #include "ops/add_noise.h"
+#include "ops/all_to_all.h"
 #include "ops/moe_route.h"
 #include "ops/moe_rows.h"
 
@@ -28,6 +29,18 @@ void case_moe(struct case_build *c, const struct op_case *row, const struct case
     case_output(c, moe_combine(c->b, y, gate, &slots, "combine"));
     case_output(c, gate);
     case_output(c, route->out[MOE_ROUTE_FIRST]);
+}
+
+/* The rows of `out` experts go to their processes, are sigmoids there, and come back. */
+void case_all_to_all(struct case_build *c, const struct op_case *row,
+                     const struct case_size *s)
+{
+    const int64_t dim[] = {s->out, s->groups, s->dim[1], 0};
+    struct tensor *x = case_plain(c, "x", dim, CASE_SIGNED);
+
+    x = all_to_all(c->b, x, row->norms, false, "send");
+    x = sigmoid(c->b, x, "sigmoid");
+    case_output(c, all_to_all(c->b, x, row->norms, true, "return"));
 }
 
 void case_add_noise(struct case_build *c, const struct op_case *row,

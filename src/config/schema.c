@@ -267,6 +267,9 @@ const struct schema schema_table[] = {
     ROW("DIST.SHARD_OPTIMIZER", dist.shard_optimizer, .def = "False",
         .help = "each process stores optimizer state for its share of the weights and "
                 "updates only that share (ZeRO-1)"),
+    ROW("DIST.SHARD_EXPERTS", dist.shard_experts, .def = "False",
+        .help = "each process has its share of a mixture's experts, and tokens travel to "
+                "the process of their expert (Swin-MoE)"),
 
     /* 8 bits */
     ROW("QUANT.ENABLE", quant.enable, .def = "False",

@@ -33,7 +33,7 @@ struct config_cudnn {
 struct config_dist {
     double timeout;
     int64_t bucket_mb;
-    bool half_gradients, shard_optimizer;
+    bool half_gradients, shard_optimizer, shard_experts;
 };
 
 struct config_debug {

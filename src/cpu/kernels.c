@@ -92,6 +92,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_moe_route,
     &cpu_moe_pick,
     &cpu_moe_rows,
+    &cpu_all_to_all,
     &cpu_mix,
     &cpu_cross_entropy,
     &cpu_bce,

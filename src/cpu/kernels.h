@@ -27,7 +27,8 @@ extern const struct kernel cpu_bucket, cpu_expr, cpu_grads_join, cpu_reduce_sum;
 extern const struct kernel cpu_corn, cpu_data_grad_depthwise, cpu_weight_grad_depthwise,
     cpu_matmul, cpu_regression_loss, cpu_softmax, cpu_strided_copy, cpu_unscale;
 extern const struct kernel cpu_constant, cpu_gather;
-extern const struct kernel cpu_add_noise, cpu_moe_pick, cpu_moe_route, cpu_moe_rows;
+extern const struct kernel cpu_add_noise, cpu_all_to_all, cpu_moe_pick, cpu_moe_route,
+    cpu_moe_rows;
 
 /* True if our own loops can store this type. */
 static inline bool cpu_dtype(const struct tensor *t)

@@ -1,6 +1,5 @@
 /* The collectives of programs, by MPI or, for members, by their own library. */
-#include <string.h>
-
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "dist/group.h"
@@ -17,6 +16,7 @@ struct team {
     void *comm;             /* MPI_Comm */
     void *request[PENDING]; /* MPI_Request of the sums in flight */
     int pending;
+    int *place; /* [3 * world]: counts and offsets of exchange() */
 };
 
 static struct team teams[GROUPS];
@@ -171,6 +171,26 @@ static void gather(const struct collective *c, float *x, const int64_t *begin)
         }
 }
 
+/* One call per part: the blocks of a part may be anywhere, but a call has one per process. */
+static void exchange(const struct collective *c, const struct exchange *e,
+                     const void *src, void *dst, enum dtype type)
+{
+    const struct mpi_library *lib = mpi_opened();
+    int *n = team_of(c)->place, *from = n + c->world, *to = from + c->world;
+
+    for (int p = 0; p < e->parts; p++) {
+        for (int r = 0; r < c->world; r++) {
+            n[r] = (int)e->len;
+            from[r] = (int)exchange_offset(e, c->world, r, p, false);
+            to[r] = (int)exchange_offset(e, c->world, r, p, true);
+        }
+        mpi_begin();
+        mpi_check(lib->Alltoallv(src, n, from, type_of(type), dst, n, to, type_of(type),
+                                 team_of(c)->comm),
+                  "Alltoallv");
+    }
+}
+
 static void broadcast(const struct collective *c, void *x, int n)
 {
     const struct mpi_library *lib = mpi_opened();
@@ -201,6 +221,7 @@ static const struct collective *new_team(int size)
     mpi_begin();
     mpi_check(lib->Comm_split(lib->world, dist_rank() / size, dist_rank(), &t->comm),
               "Comm_split");
+    t->place = xcalloc(3 * (size_t)size, sizeof(*t->place));
     t->c = (struct collective){.world = size,
                                .rank = dist_rank() % size,
                                .mean = mean,
@@ -210,6 +231,7 @@ static const struct collective *new_team(int size)
                                .progress = progress,
                                .finish = finish,
                                .gather = gather,
+                               .exchange = exchange,
                                .broadcast = broadcast,
                                .waits = waits,
                                .watch = member_watch};

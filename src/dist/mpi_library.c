@@ -19,6 +19,7 @@ static const struct dynlib_symbol symbols[] = {
     CALL(Comm_size),
     CALL(Allreduce),
     CALL(Allgather),
+    CALL(Alltoallv),
     CALL(Iallreduce),
     CALL(Ireduce),
     CALL(Isend),

@@ -15,6 +15,9 @@ struct mpi_library {
     int (*Allreduce)(const void *src, void *dst, int n, void *type, void *op, void *comm);
     int (*Allgather)(const void *src, int nfrom, void *from_type, void *dst, int nto,
                      void *to_type, void *comm);
+    int (*Alltoallv)(const void *src, const int *from_counts, const int *from_places,
+                     void *from_type, void *dst, const int *to_counts,
+                     const int *to_places, void *to_type, void *comm);
     int (*Iallreduce)(const void *src, void *dst, int n, void *type, void *op, void *comm,
                       void **request);
     int (*Ireduce)(const void *src, void *dst, int n, void *type, void *op, int root,

@@ -12,6 +12,28 @@
 
 #include "graph/tensor.h"
 
+/*
+ * The messages of an exchange: one of `len` elements from each process to each of the
+ * `parts` parts of each process. A side ordered by processes has part p of process r in
+ * block r * parts + p, one ordered by parts in block p * world + r. The source is ordered
+ * by processes and the result by parts, or with `back` the other way around.
+ */
+struct exchange {
+    int parts;
+    bool back;
+    int64_t len;
+};
+
+/* Returns where part p of the message to, or from, process r begins: in elements. */
+static inline int64_t exchange_offset(const struct exchange *e, int world, int r, int p,
+                                      bool result)
+{
+    int64_t block =
+        e->back == result ? (int64_t)r * e->parts + p : (int64_t)p * world + r;
+
+    return block * e->len;
+}
+
 struct collective {
     int world, rank; /* number of processes; rank of this one */
     /* Replaces x[i] by the mean or the sum of x[i] over all processes. */
@@ -32,6 +54,9 @@ struct collective {
     void (*finish)(const struct collective *c);
     /* Each process has x[begin[rank]] to x[begin[rank + 1]], and gets the others' parts. */
     void (*gather)(const struct collective *c, float *x, const int64_t *begin);
+    /* Every process sends to every process; src and dst do not overlap. */
+    void (*exchange)(const struct collective *c, const struct exchange *e,
+                     const void *src, void *dst, enum dtype t);
     /*
      * For devices with their own communication library, which must exchange an id once:
      * broadcasts n bytes from the first process. `waits` is called around each wait for

@@ -8,6 +8,11 @@
  * Constants, the weights of a second net that only helps in training (builder.layer_prefix),
  * follow: no other array and no other program includes them.
  *
+ * Of a parameter with shards (tensor.shards) a process stores its own part. Such parameters
+ * come last among the trained ones, so that all gradients that processes average are one
+ * range. graph.whole is the layout that the model has in a single process: its tensors are
+ * copies, with the same id and all their dims.
+ *
  * Two graphs of one model (train and eval, any batch size) have the same layout if the
  * same parameters are frozen in both.
  */
@@ -31,10 +36,13 @@ struct flat {
     int64_t weights_len;  /* elements of parameters and buffers with gaps */
     int64_t constant_len; /* elements of constants, which follow, with gaps */
     int nconstant;        /* segments [nsegment, nsegment + nconstant) are constants */
+    int64_t shared_len;   /* elements of trained parameters without shards, with gaps */
 };
 
 /* Call once, after the forward part is built and before autodiff. */
 void graph_flatten(struct graph *g);
+
+void flat_free(struct flat *f); /* may be NULL */
 
 /* True if both have the same names at the same places. */
 bool flat_same(const struct flat *a, const struct flat *b);

@@ -40,9 +40,9 @@ void graph_free(struct graph *g)
     if (!g)
         return;
     graph_changed(g);
-    if (g->flat)
-        free(g->flat->segment);
-    free(g->flat);
+    if (g->whole && g->whole != g->flat)
+        flat_free(g->whole);
+    flat_free(g->flat);
     free(g->freeze_hits);
     free(g->head_hits);
     free(g->node);
@@ -54,6 +54,11 @@ void graph_free(struct graph *g)
 void graph_share_norms(struct graph *g, const struct collective *group)
 {
     g->norms = group;
+}
+
+void graph_share_experts(struct graph *g, const struct collective *group)
+{
+    g->experts = group;
 }
 
 void graph_share_batch(struct graph *g, const struct collective *group, int half)

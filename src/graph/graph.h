@@ -71,6 +71,8 @@ struct graph {
     const struct collective *batch; /* see graph_share_batch */
     int batch_half;
     struct reader_index *readers; /* created on demand, dropped when a node is added */
+    const struct collective *experts; /* see graph_share_experts */
+    struct flat *whole; /* `flat` without shards; flat itself if there are none */
 };
 
 struct builder {
@@ -142,6 +144,10 @@ void graph_share_norms(struct graph *g, const struct collective *group);
 /* Call before building: the batches belong to one of these processes; ops/share.h defines
  * its images in the batch of all, and `half`. NULL: single process. */
 void graph_share_batch(struct graph *g, const struct collective *group, int half);
+
+/* Call before building: each process of `group` has a share of the experts (tensor.shards;
+ * ops/all_to_all.h). NULL: each has all. */
+void graph_share_experts(struct graph *g, const struct collective *group);
 
 /* Keeps a result for the host: a root in MEMORY_OUTPUT. */
 void graph_output(struct graph *g, struct tensor *t);

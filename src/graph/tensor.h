@@ -106,6 +106,10 @@ struct tensor {
     size_t room;       /* bytes of storage, if more than tensor_size(): region_room() */
     enum memory memory;
     size_t offset; /* bytes from the start of `memory` */
+
+    /* Parameters: this process has part `shard` of `shards` equal parts along dim[0] of the
+     * model's, other processes the rest. shards 0: it has everything. */
+    int shards, shard;
 };
 
 int64_t tensor_len(const struct tensor *t); /* elements */

@@ -14,9 +14,10 @@
  * 0 drops none; a negative one counts as its absolute value, as the capacity is static.
  * Routing is fp32.
  *
- * Every process has all experts, and routes its own batch. That gives what Tutel's experts
- * on different processes compute: they get the same tokens from the same processes, and
- * their gradients are means over processes.
+ * Every process routes its own batch and has all experts, or with graph_share_experts() its
+ * share of them, to which all processes send their tokens (ops/all_to_all.h), as in Tutel.
+ * The results are the same: experts get the same tokens from the same processes, and their
+ * gradients are means over processes.
  *
  * In training, a family's balance loss (models/stages.h) is the sum over blocks of
  * GShard's, experts / T^2 sum over e of (sum over t of score[t, e]) first[e], or of the

@@ -6,6 +6,7 @@
 #include "models/swin_moe.h"
 #include "ops/add.h"
 #include "ops/add_noise.h"
+#include "ops/all_to_all.h"
 #include "ops/concat.h"
 #include "ops/dropout.h"
 #include "ops/expr.h"
@@ -26,6 +27,8 @@ struct moe {
     const struct swin_moe_options *o;
     const char *layer, *gate; /* "...mlp._moe_layer", "...mlp._moe_layer.gates.0" */
     int64_t tokens, experts, capacity, top;
+    const struct collective *shards; /* processes with a share of the experts; or NULL */
+    int64_t own, rows; /* experts of this process, and rows that each of them gets */
     struct tensor *logits, *noisy, *scores; /* [N, H, W, experts], fp32 */
     struct node *route;
 };
@@ -206,13 +209,12 @@ static void add_balance(const struct moe *m)
 
 /* ---- experts ---- */
 
-/* y [experts, capacity, out] = x [experts, capacity, in] times the matrices w, which are
- * [experts, out, in], or [experts, in, out] if `transposed`. */
+/* y [own, rows, out] = x [own, rows, in] times the matrices w, which are [own, out, in], or
+ * [own, in, out] if `transposed`. */
 static struct tensor *each(const struct moe *m, struct tensor *x, struct tensor *w,
                            bool transposed, const char *layer)
 {
-    int64_t e = m->experts, rows = m->capacity, in = x->dim[2],
-            out = w->dim[transposed ? 2 : 1];
+    int64_t e = m->own, rows = m->rows, in = x->dim[2], out = w->dim[transposed ? 2 : 1];
     struct matmul_attrs a = {.layer = layer,
                              .batch = {e, 1},
                              .rows = rows,
@@ -236,7 +238,7 @@ static struct tensor *plus(const struct moe *m, struct tensor *x, struct tensor 
                            bool act, const char *layer)
 {
     struct tensor *in[] = {
-        x, view_plain(m->b, bias, layer, 3, (const int64_t[]){m->experts, 1, x->dim[2]})};
+        x, view_plain(m->b, bias, layer, 3, (const int64_t[]){m->own, 1, x->dim[2]})};
     struct expr e = expr_start(layer, 2, in);
     int v = expr_add(&e, EXPR_ADD, 0, 1);
 
@@ -247,16 +249,29 @@ struct weights {
     struct tensor *w1, *w2, *b1, *b2;
 };
 
+/* A parameter with one item per expert. */
+static struct tensor *of_experts(const struct moe *m, const char *name, int ndim,
+                                 const int64_t *dim, struct init init)
+{
+    struct tensor *t = graph_param(m->b, swin_name(m->s, m->layer, "experts"), name,
+                                   LAYOUT_PLAIN, ndim, dim, init);
+
+    if (m->shards) {
+        t->shards = m->shards->world;
+        t->shard = m->shards->rank;
+    }
+    return t;
+}
+
 static struct weights weights_of(const struct moe *m, int64_t channels, int64_t hidden)
 {
-    const char *layer = swin_name(m->s, m->layer, "experts");
-    int64_t dim[] = {m->experts, hidden, channels}, out[] = {m->experts, channels};
+    int64_t dim[] = {m->own, hidden, channels}, out[] = {m->own, channels};
     const struct init zero = {INIT_ZERO, 0};
     struct weights w = {
-        .w1 = graph_param(m->b, layer, "batched_fc1_w", LAYOUT_PLAIN, 3, dim, normal(m)),
-        .w2 = graph_param(m->b, layer, "batched_fc2_w", LAYOUT_PLAIN, 3, dim, normal(m)),
-        .b1 = graph_param(m->b, layer, "batched_fc1_bias", LAYOUT_PLAIN, 2, dim, zero),
-        .b2 = graph_param(m->b, layer, "batched_fc2_bias", LAYOUT_PLAIN, 2, out, zero),
+        .w1 = of_experts(m, "batched_fc1_w", 3, dim, normal(m)),
+        .w2 = of_experts(m, "batched_fc2_w", 3, dim, normal(m)),
+        .b1 = of_experts(m, "batched_fc1_bias", 2, dim, zero),
+        .b2 = of_experts(m, "batched_fc2_bias", 2, out, zero),
     };
 
     if (!m->o->mlp_fc2_bias) { /* Tutel has it always */
@@ -272,9 +287,14 @@ static struct tensor *experts(const struct moe *m, struct tensor *x,
     const char *layer = swin_name(m->s, m->layer, "experts");
     const char *fc1 = swin_name(m->s, layer, "fc1"), *fc2 = swin_name(m->s, layer, "fc2");
 
+    if (m->shards)
+        x = all_to_all(m->b, x, m->shards, false, swin_name(m->s, m->layer, "send"));
     x = plus(m, each(m, x, w->w1, false, fc1), w->b1, true, fc1);
     x = dropout(m->b, x, swin_name(m->s, layer, "drop"), .rate = (float)m->o->moe_drop);
-    return plus(m, each(m, x, w->w2, true, fc2), w->b2, false, fc2);
+    x = plus(m, each(m, x, w->w2, true, fc2), w->b2, false, fc2);
+    if (m->shards)
+        x = all_to_all(m->b, x, m->shards, true, swin_name(m->s, m->layer, "return"));
+    return x;
 }
 
 /* ---- routing ---- */
@@ -302,6 +322,12 @@ static void set_sizes(struct moe *m, const struct tensor *x, const char *block)
     m->experts = swin_moe_experts(m->o, m->s->common->processes);
     m->capacity = swin_moe_capacity(m->o, m->tokens, m->experts);
     m->top = m->o->top_value;
+    m->shards = m->b->layer_prefix ? NULL : m->b->g->experts; /* a teacher has all */
+    if (m->shards && m->experts % m->shards->world)
+        usage("DIST.SHARD_EXPERTS: %lld experts cannot be divided among %d processes",
+              (long long)m->experts, m->shards->world);
+    m->own = m->shards ? m->experts / m->shards->world : m->experts;
+    m->rows = m->shards ? m->capacity * m->shards->world : m->capacity;
     if (m->capacity < 1)
         usage("MODEL.SWIN_MOE.CAPACITY_FACTOR %g leaves no token to the experts of %s: a "
               "batch has %lld tokens for %lld experts",

@@ -100,6 +100,8 @@ convert_fn convert_window_attention, convert_cpb_table, convert_qkv_bias,
     convert_window_mix;
 /* ordinal.c */
 convert_fn convert_corn;
+/* moe.c */
+convert_fn convert_moe_route;
 /* quantize.c */
 convert_fn convert_quantize, convert_qconv2d, convert_qlinear;
 

@@ -17,6 +17,7 @@
 #include "ops/linear.h"
 #include "ops/matmul.h"
 #include "ops/maxpool2d.h"
+#include "ops/moe_route.h"
 #include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
 #include "ops/patch_merge.h"
@@ -74,6 +75,7 @@ const struct convert_row convert_table[] = {
     {&op_window_mix, convert_window_mix},
     {&op_unscale, convert_unscale},
     {&op_corn, convert_corn},
+    {&op_moe_route, convert_moe_route},
     {&op_quantize, convert_quantize},
     {&op_qconv2d, convert_qconv2d},
     {&op_qlinear, convert_qlinear},

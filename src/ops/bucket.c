@@ -119,6 +119,8 @@ static void bucket_start_ref(const struct step *s)
     const struct bucket_attrs *a = s->node->attrs;
     int64_t len = tensor_len(s->node->out[0]);
 
+    if (a->local)
+        return;
     if (a->run)
         pack(a, s->out[0], s->out[1]);
     for (int r = 0; r < (a->begin ? a->group->world : 1); r++)
@@ -140,7 +142,8 @@ static void bucket_join_ref(const struct step *s)
     float *x = s->out[0], *wide;
     const uint16_t *half;
 
-    a->group->finish(a->group);
+    if (!a->local)
+        a->group->finish(a->group);
     if (!a->run) {
         scale(a, x + part.from, part.to - part.from, x + part.from);
         return;

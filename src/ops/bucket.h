@@ -41,6 +41,9 @@ struct bucket_attrs {
      * bucket starts at `offset` of them. NULL: each process gets everything. */
     const int64_t *begin;
     int64_t offset;
+    /* Nothing is sent: each process has the gradients of its own shards, which already are
+     * sums over processes, and divides them. */
+    bool local;
 };
 
 extern const struct op op_bucket_start, op_bucket_join;

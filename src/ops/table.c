@@ -5,6 +5,7 @@
 #include "ops/add.h"
 #include "ops/add_noise.h"
 #include "ops/all_reduce.h"
+#include "ops/all_to_all.h"
 #include "ops/augment.h"
 #include "ops/avgpool2d.h"
 #include "ops/batchnorm.h"
@@ -216,6 +217,7 @@ const struct op *const op_table[] = {
     /* update */
     &op_grads_accumulate,
     &op_grads_join,
+    &op_all_to_all,
     &op_all_reduce,
     &op_all_gather,
     &op_bucket_start,

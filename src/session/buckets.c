@@ -79,12 +79,14 @@ static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
         const struct segment *s = &f->segment[i];
         int64_t pos = start + s->offset;
         struct tensor *t = grad_at(g, (size_t)pos * sizeof(float));
+        bool local = s->tensor->shards > 0;
         int64_t limit = l->n <= 1 && bytes > FIRST_BYTES ? FIRST_BYTES : bytes;
 
         if (!t)
             continue; /* no node uses the parameter */
-        if (!b || b->len * 4 >= limit || b->ngrad == MAX_GRADS)
+        if (!b || b->len * 4 >= limit || b->ngrad == MAX_GRADS || b->local != local)
             b = next_bucket(l, pos, *grads);
+        b->local = local;
         b->grad[b->ngrad++] = t;
         l->half[*grads] = is_used_in_half(g, s->tensor);
         b->len = pos + s->len - b->offset;
@@ -124,9 +126,9 @@ static int64_t span(const struct bucket *b, int i)
 
 int64_t bucket_travels(const struct bucket *b, bool half)
 {
-    int64_t bytes = 4 * b->len;
+    int64_t bytes = b->local ? 0 : 4 * b->len;
 
-    for (int i = 0; i < b->ngrad && half; i++)
+    for (int i = 0; i < b->ngrad && half && !b->local; i++)
         bytes -= b->half[i] ? 2 * span(b, i) : 0;
     return bytes;
 }
@@ -134,7 +136,10 @@ int64_t bucket_travels(const struct bucket *b, bool half)
 static struct bucket_attrs attrs_of(struct graph *g, const struct bucket *b,
                                     const struct bucket_options *o)
 {
-    struct bucket_attrs a = {.layer = o->begin ? "reduce_scatter" : "all_reduce",
+    struct bucket_attrs a = {.layer = b->local   ? "own_experts"
+                                      : o->begin ? "reduce_scatter"
+                                                 : "all_reduce",
+                             .local = b->local,
                              .group = o->group,
                              .dtype = (int)o->dtype,
                              .begin = o->begin,
@@ -142,7 +147,7 @@ static struct bucket_attrs attrs_of(struct graph *g, const struct bucket *b,
     struct bucket_run *run;
     int64_t pos = 0;
 
-    if (!o->half || bucket_travels(b, true) == 4 * b->len)
+    if (!o->half || b->local || bucket_travels(b, true) == 4 * b->len)
         return a;
     a.run = run = arena_new(&g->arena, (size_t)b->ngrad * sizeof(*run));
     for (int i = 0; i < b->ngrad; i++) {

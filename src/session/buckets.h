@@ -16,6 +16,7 @@ struct bucket {
     const bool *half;     /* of each: true if the weight is used in 16 bits, so that the
                            * gradient may be sent in 16 bits */
     int ngrad;
+    bool local; /* parameters with shards: nothing is sent */
     int ready; /* index of the last node that writes or reads one of them */
 };
 

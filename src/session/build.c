@@ -448,6 +448,7 @@ void build_init(struct build *t, const struct plan *p, enum build_kind kind, boo
         graph_hold(t->graph, p->head, p->nhead);
     graph_share_norms(t->graph, p->norms);
     graph_share_batch(t->graph, p->group, p->own_images);
+    graph_share_experts(t->graph, p->shard_experts ? p->group : NULL);
     /* of the run: this program may not contain the update */
     t->graph->keeps_zeros = learns && optimizer_groups_adaptive(&p->groups);
     if (learns && p->votes)

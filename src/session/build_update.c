@@ -224,8 +224,11 @@ bool build_shares_grads(const struct build *t, const struct plan *p)
 
 void build_update(struct build *t, struct builder *b, const struct plan *p, bool last)
 {
+    const struct flat *f = b->g->flat;
     int losses = p->scaler.losses > 1 ? p->scaler.losses : 1;
-    int64_t one = b->g->flat->trained_len, len = losses * one;
+    int64_t one = f->trained_len, len = losses * one;
+    /* of the squares that this process adds to the norm: one adds what all have */
+    int64_t first = p->group && p->group->rank ? f->shared_len : 0;
     struct tensor *control = control_tensor(b);
     struct tensor *grads = graph_state(b, "grads", MEMORY_GRADS, DTYPE_F32, 0, len);
     struct control_prepare_attrs prepare = {
@@ -255,6 +258,8 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
         }
         if (build_shares_grads(t, p))
             grad_stats_shared(b, grads, control, p->group, t->shard.from, t->shard.len);
+        else if (f->shared_len < f->trained_len)
+            grad_stats_shared(b, grads, control, p->group, first, f->trained_len - first);
         else
             grad_stats(b, grads, control);
         control_prepare_node(b, control, &prepare);

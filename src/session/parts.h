@@ -36,8 +36,15 @@ size_t session_slot_size(const struct session *s);
 /* Returns the address of the EMA that an evaluation on the device reads. */
 void *session_ema(const struct session *s);
 
-/* Returns the bytes of a flat array: all weights, or moments. */
+/* Returns the layout on the device: with DIST.SHARD_EXPERTS that of this process, whereas
+ * session_flat() has all experts. */
+const struct flat *session_device_flat(const struct session *s);
+/* Returns the bytes of a flat array on the device: all weights, or moments. */
 size_t session_flat_bytes(const struct session *s, enum memory m);
+/* Copy a flat array in the layout of the device, which a host EMA has, too. Without moments
+ * of which each process stores a share. */
+void session_copy(const struct session *s, enum memory m, float *dst);
+void session_put(struct session *s, enum memory m, const float *src);
 
 /* Copies metrics from the device address `from`. Waits for it. */
 struct metrics session_get_metrics(const struct session *s, const void *from);

@@ -231,6 +231,23 @@ void plan_meet(const struct config *cfg)
     (void)norms_of(cfg);
 }
 
+/* DIST.SHARD_EXPERTS */
+static void plan_experts(struct plan *p, const struct config *cfg)
+{
+    if (!p->shard_experts)
+        return;
+    if (p->shard)
+        config_refuse(cfg, KEYS("DIST.SHARD_EXPERTS", "DIST.SHARD_OPTIMIZER"),
+                      "DIST.SHARD_EXPERTS cannot be combined with DIST.SHARD_OPTIMIZER: "
+                      "choose one");
+    if (optimizer_groups_trust(&p->groups))
+        config_refuse(
+            cfg, KEYS("DIST.SHARD_EXPERTS", "TRAIN.OPTIMIZER.NAME"),
+            "DIST.SHARD_EXPERTS: %s needs norms of whole tensors, but a process "
+            "only has its own experts",
+            cfg->train.optimizer.name);
+}
+
 static void plan_losses(struct plan *p, const struct config *cfg)
 {
     bool teacher = false;
@@ -261,6 +278,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
         .votes = dist_by_device(),
         .bucket_bytes = cfg->dist.bucket_mb << 20,
         .shard = cfg->dist.shard_optimizer && dist_world() > 1,
+        .shard_experts = cfg->dist.shard_experts && dist_world() > 1,
         .half_gradients = cfg->dist.half_gradients,
         .class_weight = factors ? factors->weight : NULL,
         .class_bias = factors ? factors->bias : NULL,
@@ -287,6 +305,7 @@ void plan_init(struct plan *p, const struct config *cfg, int64_t images,
     plan_counts(p, cfg, images);
     plan_schedule(p, cfg);
     plan_update(p, cfg);
+    plan_experts(p, cfg);
     plan_amp(p, cfg, backend, dev);
     plan_scaler(p, cfg);
     p->fold = fold_choice(cfg, backend, dev);

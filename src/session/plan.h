@@ -48,6 +48,7 @@ struct plan {
     int64_t bucket_bytes;           /* bytes of gradients per all-reduce */
     bool half_gradients; /* gradients of weights used in 16 bits are sent in 16 bits */
     bool shard;          /* each process stores the moments of a share of the weights */
+    bool shard_experts;  /* and has a share of the experts */
     int own_images; /* images of the batch that this process draws; where images are mixed, the
               * rest belongs to another process (ops/share.h). 0: positions rank, rank +
               * world, ... */

@@ -201,11 +201,19 @@ void session_drop(struct session *s)
     plan_release(&s->plan);
 }
 
+static const struct graph *graph_of(const struct session *s)
+{
+    return s->build[s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL].graph;
+}
+
 const struct flat *session_flat(const struct session *s)
 {
-    int index = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
+    return graph_of(s)->whole;
+}
 
-    return s->build[index].graph->flat;
+const struct flat *session_device_flat(const struct session *s)
+{
+    return graph_of(s)->flat;
 }
 
 bool session_ema_on_host(const struct session *s)

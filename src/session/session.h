@@ -77,13 +77,13 @@ struct session {
     void *eval_metrics[SESSION_WEIGHTS]; /* on the device */
     int64_t micro;                       /* batches so far, as control.micro */
     int64_t averaged; /* TRAIN.SWA: weights in the average, which s->ema holds */
-    float *ema;       /* TRAIN.EMA.DEVICE cpu: EMA in host memory, or NULL */
+    float *ema; /* TRAIN.EMA.DEVICE cpu: EMA in host memory, as on the device; or NULL */
     double
         *thresholds; /* [classes] of MODEL_MULTILABEL, chosen by the last validation; or
                          * NULL */
     void *unknown;   /* targets without a known one, of unknown_size bytes; or NULL */
     size_t unknown_size;
-    float *host;   /* scratch: flat.weights_len floats */
+    float *host;   /* scratch: session_flat's weights_len floats */
     bool eval_ema; /* the current evaluation includes the EMA */
     struct inflight inflight;
     size_t library; /* device_memory.library when fit_settle() ran */

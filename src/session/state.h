@@ -12,14 +12,16 @@ struct control session_control(const struct session *s);
 struct metrics session_metrics(const struct session *s);
 void session_set_metrics(struct session *s, const struct metrics *m);
 
-/* Copies a flat array to the host: weights_len floats (moments: trained_len). */
+/* Copies a flat array, in the layout of session_flat(), to the host: weights_len floats
+ * (moments: trained_len). With DIST.SHARD_EXPERTS, all processes call session_get. */
 void session_get(const struct session *s, enum memory m, float *dst);
 void session_set(struct session *s, enum memory m, const float *src);
 /* Returns the number of moment arrays: the maximum over the session's optimizers. */
 int session_moments(const struct session *s);
-/* Called by all other processes while one calls session_get for moments, of which each
- * process stores a share (DIST.SHARD_OPTIMIZER). */
-void session_lend_moments(const struct session *s);
+/* Called by all other processes while one copies everything with session_get: weights, the
+ * EMA if there is one, then moments. Each process may store only a share of the moments
+ * (DIST.SHARD_OPTIMIZER), or of the experts (DIST.SHARD_EXPERTS). */
+void session_lend(const struct session *s);
 void session_set_control(struct session *s, const struct control *c);
 /* Sets the constants of training, in the order of session_flat(): constant_len floats.
  * Updates packed copies. */

@@ -70,7 +70,7 @@ static void run(struct session *s, enum session_program index)
 void session_step_ema(struct session *s)
 {
     float rate, *e = s->ema;
-    int64_t len = session_flat(s)->weights_len;
+    int64_t len = session_device_flat(s)->weights_len;
     struct control c;
 
     if (!e || s->plan.swa)
@@ -79,17 +79,17 @@ void session_step_ema(struct session *s)
     rate = (float)(1 - c.ema_decay);
     if (c.overflow)
         return;
-    session_get(s, MEMORY_WEIGHTS, s->host);
+    session_copy(s, MEMORY_WEIGHTS, s->host);
     for (int64_t i = 0; i < len; i++)
         e[i] = ema_element(e[i], s->host[i], rate);
 }
 
 void session_average(struct session *s)
 {
-    const struct flat *f = session_flat(s);
+    const struct flat *f = session_device_flat(s);
     float *e = s->ema, share = 1 / (float)(s->averaged + 1);
 
-    session_get(s, MEMORY_WEIGHTS, s->host);
+    session_copy(s, MEMORY_WEIGHTS, s->host);
     for (int64_t i = 0; i < f->weights_len; i++)
         e[i] = i < f->param_len && s->averaged ? e[i] + (s->host[i] - e[i]) * share
                                                : s->host[i];

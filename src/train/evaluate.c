@@ -129,6 +129,20 @@ static void show_progress(const struct session *s, const char *title, int64_t do
     });
 }
 
+/* Returns the next batch, or NULL at the end and after a signal. If batches exchange rows of
+ * experts (DIST.SHARD_EXPERTS), all processes stop together. */
+static const struct batch *next_batch(const struct session *s, struct feed *f)
+{
+    const struct graph *g = s->build[SESSION_EVAL].graph;
+    const struct batch *b = signals_pending() ? NULL : loader_next(f->val_loader);
+
+    if (g->flat == g->whole || !dist_max(!b))
+        return b;
+    if (b)
+        loader_release_batch(f->val_loader, b);
+    return NULL;
+}
+
 /* Runs the batches of the split. Returns false after a signal or a failure of any rank. */
 static bool run_batches(struct session *s, struct feed *f, const char *title,
                         struct collector *c)
@@ -139,7 +153,7 @@ static bool run_batches(struct session *s, struct feed *f, const char *title,
 
     loader_start_epoch(f->val_loader, 0, 0);
     session_eval_begin(s, true);
-    while (!signals_pending() && (b = loader_next(f->val_loader))) {
+    while ((b = next_batch(s, f))) {
         double seconds = clock_now() - began;
         struct lent_batch lent;
 

@@ -36,7 +36,7 @@ static void save_state(struct trainer *t, struct run_state state, bool epoch_end
         saves_start(&t->saves, &t->session, &state, t->is_best ? &before : NULL,
                     epoch_end);
     else
-        session_lend_moments(&t->session);
+        session_lend(&t->session);
 }
 
 void trainer_save(struct trainer *t, bool epoch_end)

@@ -123,10 +123,14 @@ static void log_unshared(const struct trainer *t)
 {
     const struct config_dist *d = &t->cfg->dist;
     const struct plan *p = &t->session.plan;
+    const struct graph *g = t->session.build[SESSION_TRAIN].graph;
     const char *alone = p->world == 1 ? "there is one process" : NULL;
 
     if (d->shard_optimizer && alone)
         log_info("DIST.SHARD_OPTIMIZER has no effect: %s", alone);
+    if (d->shard_experts && g->flat == g->whole)
+        log_info("DIST.SHARD_EXPERTS has no effect: %s",
+                 alone ? alone : "the net has no experts");
     if (d->half_gradients && (alone || p->level == AMP_O0 || p->accumulation.group > 1))
         log_info("DIST.HALF_GRADIENTS has no effect: %s",
                  alone                ? alone

@@ -287,6 +287,22 @@ refused() { # PATTERN COMMAND...
   grep -q -- "$1" log || fail "no '$1': $(tail -2 log)"
   [ "$(grep -c 'error: ' log)" = 1 ] || fail "more than one line: $(cat log)"
 }
+# DIST.SHARD_EXPERTS: experts on two GPUs give the weights of experts on each, up to the order of sums.
+moe=MODEL.SWIN_MOE
+experts() { # OUT KEY VALUE...
+  "$trainc" train --model-type swin_moe --device cuda:0,1 --deterministic --batch-size 2 --epochs 2 --output "$1" --amp-dtype fp16 --opts \
+    DATA.DATASET synthetic DATA.TRAIN_NUM_SAMPLES 8 DATA.VAL_NUM_SAMPLES 4 DATA.IMG_SIZE 32 MODEL.NAME tiny MODEL.NUM_CLASSES 5 \
+    $moe.EMBED_DIM 16 $moe.DEPTHS '[1]' $moe.NUM_HEADS '[2]' $moe.WINDOW_SIZE 8 $moe.MOE_BLOCKS '[[0]]' $moe.NUM_EXPERTS 4 \
+    $moe.PRETRAINED_WINDOW_SIZES '[]' $moe.MLP_FC2_BIAS True $moe.TOP_VALUE 2 $moe.CAPACITY_FACTOR 1.0 CUDNN.CACHE "" AMP.INIT_SCALE 256 \
+    TRAIN.WARMUP_EPOCHS 0 TRAIN.SCALE_LR False TRAIN.BASE_LR 0.05 TRAIN.OPTIMIZER.NAME sgd TRAIN.CLIP_GRAD 0.5 "${@:2}" >"$1.log" 2>&1 ||
+    { cat "$1.log"; fail "$1"; }
+}
+experts copies
+experts shards DIST.SHARD_EXPERTS True
+paste <(weights copies | od -An -v -w4 -tf4) <(weights shards | od -An -v -w4 -tf4) |
+  awk '{d = $1 - $2; d = d < 0 ? -d : d; if (!(d <= most)) most = d} END {exit !(NR > 5000 && most < 1e-5)}' ||
+  fail "shards: other weights than copies"
+
 run refused cuda:0,1
 EMULATOR_GPUS=1 refused "cannot use cuda:1: there is no GPU 1: the driver shows 1" "$trainc" "${args[@]}"
 CUDA_VISIBLE_DEVICES=1 refused "there is no GPU 1: the driver shows 1, counted from 0 (CUDA_VISIBLE_DEVICES='1')" "$trainc" "${args[@]}"

@@ -169,6 +169,7 @@ struct work {
     const void *from;
     void *to;
     size_t bytes;
+    struct team_messages messages; /* of a group call */
 };
 
 static void run_team(void *arg)
@@ -187,6 +188,23 @@ static void run(void *arg)
     emulator_unlocked(run_team, arg);
 }
 
+static void fill(struct work *w, ncclComm_t c, const char *name, size_t n,
+                 ncclDataType_t type, ncclRedOp_t op, int root)
+{
+    memset(w, 0, sizeof(*w)); /* calls are compared including their padding */
+    w->team = c->team;
+    w->rank = c->rank;
+    (void)snprintf(w->call.name, sizeof(w->call.name), "%s", name);
+    w->call.count = n;
+    w->call.type = type;
+    w->call.op = op;
+    w->call.root = root;
+    w->bytes = n * (type == ncclFloat64 || type == ncclInt64      ? 8
+                    : type == ncclFloat32                         ? 4
+                    : type == ncclFloat16 || type == ncclBfloat16 ? 2
+                                                                  : 1);
+}
+
 static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *src, void *dst,
                             size_t n, ncclDataType_t type, ncclRedOp_t op, int root,
                             cudaStream_t s)
@@ -199,20 +217,9 @@ static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *src, voi
         return refuse(ncclInvalidUsage, "the communicator is of another device");
     if (emulator_fails("nccl"))
         return refuse(ncclUnhandledCudaError, "a launch failed on purpose");
-    memset(&w, 0, sizeof(w)); /* calls are compared including their padding */
-    w.team = c->team;
-    w.rank = c->rank;
-    (void)snprintf(w.call.name, sizeof(w.call.name), "%s", name);
-    w.call.count = n;
-    w.call.type = type;
-    w.call.op = op;
-    w.call.root = root;
+    fill(&w, c, name, n, type, op, root);
     w.from = src;
     w.to = dst;
-    w.bytes = n * (type == ncclFloat64 || type == ncclInt64      ? 8
-                   : type == ncclFloat32                         ? 4
-                   : type == ncclFloat16 || type == ncclBfloat16 ? 2
-                                                                 : 1);
     return emulator_enqueue(s, name, run, &w, sizeof(w))
                ? refuse(ncclUnhandledCudaError, "")
                : ncclSuccess;
@@ -236,4 +243,101 @@ EXPORT ncclResult_t ncclBroadcast(const void *src, void *dst, size_t n,
                                   cudaStream_t s)
 {
     return enqueue(c, "Broadcast", src, dst, n, type, ncclSum, root, s);
+}
+
+/* ---- messages between two ranks, in groups ---- */
+
+static _Thread_local struct {
+    bool open;
+    ncclComm_t comm; /* NULL: no message yet */
+    cudaStream_t stream;
+    struct work work;
+} group;
+
+static void exchange_team(void *arg)
+{
+    const struct work *w = arg;
+
+    team_exchange(w->team, w->rank, &w->call, &w->messages);
+}
+
+static void exchange(void *arg)
+{
+    const struct work *w = arg;
+    const struct team_messages *m = &w->messages;
+
+    for (int r = 0; r < team_world(w->team); r++) {
+        for (int i = 0; i < m->nsrc[r]; i++)
+            emulator_expect_memory(m->src[r][i], w->bytes, "sent by NCCL");
+        for (int i = 0; i < m->ndst[r]; i++)
+            emulator_expect_memory(m->dst[r][i], w->bytes, "received by NCCL");
+    }
+    emulator_unlocked(exchange_team, arg);
+}
+
+/* nccl.h declares them without a prototype. */
+ncclResult_t ncclGroupStart(void);
+ncclResult_t ncclGroupEnd(void);
+
+EXPORT ncclResult_t ncclGroupStart(void)
+{
+    if (group.open)
+        return refuse(ncclInvalidUsage, "a group within a group is not emulated");
+    group.open = true;
+    group.comm = NULL;
+    return ncclSuccess;
+}
+
+/* Returns the group's messages, or NULL if this one does not belong to it. */
+static struct team_messages *messages(size_t n, ncclDataType_t type, int peer,
+                                      ncclComm_t c, cudaStream_t s)
+{
+    if (!group.open || peer < 0 || peer >= team_world(c->team))
+        return NULL;
+    if (!group.comm) {
+        fill(&group.work, c, "Exchange", n, type, ncclSum, 0);
+        group.comm = c;
+        group.stream = s;
+    }
+    return group.comm == c && group.stream == s && group.work.call.count == n &&
+                   group.work.call.type == type
+               ? &group.work.messages
+               : NULL;
+}
+
+EXPORT ncclResult_t ncclSend(const void *src, size_t n, ncclDataType_t type, int peer,
+                             ncclComm_t c, cudaStream_t s)
+{
+    struct team_messages *m = messages(n, type, peer, c, s);
+
+    if (!m || m->nsrc[peer] == TEAM_MESSAGES)
+        return refuse(ncclInvalidUsage, "only groups of equal messages are emulated");
+    m->src[peer][m->nsrc[peer]++] = src;
+    return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclRecv(void *dst, size_t n, ncclDataType_t type, int peer,
+                             ncclComm_t c, cudaStream_t s)
+{
+    struct team_messages *m = messages(n, type, peer, c, s);
+
+    if (!m || m->ndst[peer] == TEAM_MESSAGES)
+        return refuse(ncclInvalidUsage, "only groups of equal messages are emulated");
+    m->dst[peer][m->ndst[peer]++] = dst;
+    return ncclSuccess;
+}
+
+EXPORT ncclResult_t ncclGroupEnd(void)
+{
+    if (!group.open)
+        return refuse(ncclInvalidUsage, "no group was started");
+    group.open = false;
+    if (emulator_fails("nccl"))
+        return refuse(ncclUnhandledCudaError, "a launch failed on purpose");
+    if (!group.comm)
+        return ncclSuccess;
+    return emulator_enqueue(group.stream, "Exchange", exchange, &group.work,
+                            sizeof(group.work))
+               ? refuse(ncclUnhandledCudaError, "")
+               : ncclSuccess;
 }

@@ -312,3 +312,34 @@ void team_run(struct team *t, int rank, const struct team_call *call, const void
         piece(t, rank, call, n, (const char *)src + pos * size, (char *)dst + pos * size);
     }
 }
+
+static int messages_of(const struct team *t, const struct team_messages *m)
+{
+    for (int r = 0; r < t->world; r++)
+        if (m->nsrc[r] != m->nsrc[0] || m->ndst[r] != m->nsrc[0])
+            fail("a group call that is no exchange between all ranks is not emulated");
+    return m->nsrc[0];
+}
+
+void team_exchange(struct team *t, int rank, const struct team_call *call,
+                   const struct team_messages *m)
+{
+    size_t bytes = call->count * size_of(call->type);
+    int n = messages_of(t, m);
+    struct team_call all = *call;
+
+    all.root = n; /* as many for all ranks */
+    agree(t, &all);
+    team_meet(t);
+    for (int i = 0; i < n * t->world; i++)
+        for (size_t pos = 0; pos < bytes; pos += PIECE) {
+            size_t len = bytes - pos < PIECE ? bytes - pos : PIECE;
+            int peer = i / n;
+
+            memcpy(t->data[rank], (const char *)m->src[peer][i % n] + pos, len);
+            team_meet(t);
+            for (int r = 0; r < t->world && rank == peer; r++)
+                memcpy((char *)m->dst[r][i % n] + pos, t->data[r], len);
+            team_meet(t);
+        }
+}

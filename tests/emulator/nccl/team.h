@@ -47,4 +47,17 @@ struct team *team_split(struct team *t, int rank, int color, const char *path,
 void team_run(struct team *t, int rank, const struct team_call *call, const void *src,
               void *dst);
 
+/* The messages of a rank in one group call: all of equal length, and equally many, to each
+ * peer and from each peer, as in an exchange between all. The k-th to a peer is the k-th that
+ * it receives from this rank. */
+enum { TEAM_MESSAGES = 32 };
+struct team_messages {
+    const void *src[TEAM_MAX][TEAM_MESSAGES];
+    void *dst[TEAM_MAX][TEAM_MESSAGES];
+    int nsrc[TEAM_MAX], ndst[TEAM_MAX];
+};
+/* call->count elements per message. Fails if the messages are not an exchange. */
+void team_exchange(struct team *t, int rank, const struct team_call *call,
+                   const struct team_messages *m);
+
 #endif
