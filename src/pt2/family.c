@@ -14,6 +14,7 @@
 #include "ops/image.h"
 #include "ops/resample.h"
 #include "ops/table.h"
+#include "pt2/depth.h"
 #include "pt2/import.h"
 #include "pt2/outputs.h"
 #include "pt2/pair.h"
@@ -108,6 +109,8 @@ static const char *describe(struct imported *m)
             m->model.label_divisor = (int)(in->dim[3] / out->dim[3]);
     }
     list_heads(m);
+    if (*m->heads[0])
+        m->family.layers = pt2_depth_rules(m->program, m->heads);
     if (m->program->naux)
         list_aux(m);
     return NULL;

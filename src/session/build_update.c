@@ -86,6 +86,8 @@ void build_segments(struct build *t, const struct plan *p)
 
     if (!rules)
         rules = backbone_owner(p->model, &p->options, prefix ? prefix : "")->layers;
+    if (p->layer_decay >= 1)
+        rules = NULL; /* all have the same rate */
     layer_scales(rules, prefix, f, p->layer_decay, scale);
     t->segment = arena_new(mem, n * sizeof(*t->segment));
     t->updated = arena_new(mem, n * sizeof(*t->updated));

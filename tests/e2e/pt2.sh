@@ -24,7 +24,7 @@ expect_line "the classifier is reinitialized"
 wrong "was exported for images of 8 x 8, not 16 x 16" --img-size 16
 wrong "^trainc: error: --in-chans: .* was exported for images of 3 channels, not 1" --in-chans 1
 wrong "'photos/train' has 5 classes, but MODEL.NUM_CLASSES is 3: set --num-classes 5" --num-classes 3
-wrong "the order of the layers of net.pt2 is unknown" TRAIN.LAYER_DECAY=0.5
+run train --model net.pt2 "${common[@]}" --tag l TRAIN.LAYER_DECAY=0.5
 net=other.pt2 wrong "'other.pt2': cannot open"
 cp "$golden/tied.pt2" .
 net=tied.pt2 wrong "its last layer shares its weights" --num-classes 5

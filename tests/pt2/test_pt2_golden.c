@@ -4,8 +4,12 @@
  *
  *   test_pt2_golden NET.pt2 NET.json ...
  */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "io/json.h"
 #include "models/table.h"
 #include "tests/models/golden_train.h"
 #include "tests/test.h"
@@ -134,6 +138,44 @@ static void test_stages(void **state)
     check("tests/golden/pt2/stages.pt2", "tests/golden/pt2/stages.json");
 }
 
+/* Factors of the learning rate: timm's param_groups_layer_decay(model, layer_decay=0.6). */
+static void test_layer_decay(void **state)
+{
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = model_find("pt2", "tests/golden/pt2/stages.pt2", &why);
+    json_t *root = json_load_file("tests/golden/pt2/stages.json", 0, NULL),
+           *want = json_object_get(root, "layer_scale"), *factor;
+    int n = (int)json_object_size(want), i = 0;
+    struct tensor *t = xcalloc((size_t)n, sizeof(*t));
+    struct segment *s = xcalloc((size_t)n, sizeof(*s));
+    float *scale = xcalloc((size_t)n, sizeof(*scale));
+    struct flat f = {.segment = s, .nsegment = n, .ntrained = n, .nparam = n};
+    const char *name;
+
+    (void)state;
+    if (!m)
+        fail_msg("%s", why.buf);
+    json_object_foreach(want, name, factor)
+    {
+        t[i].name = name;
+        s[i].tensor = &t[i];
+        i++;
+    }
+    assert_int_equal(i, 16);
+    layer_scales(m->family->layers, NULL, &f, 0.6, scale);
+    for (i = 0; i < n; i++) {
+        double x = json_number_value(json_object_get(want, t[i].name));
+
+        if (!(fabs((double)scale[i] - x) <= 1e-6))
+            fail_msg("%s has %g, not %g", t[i].name, (double)scale[i], x);
+    }
+    free(scale);
+    free(s);
+    free(t);
+    json_decref(root);
+    strbuf_release(&why);
+}
+
 /* Two archives of a network that computes something else in eval mode. */
 static void test_branches(void **state)
 {
@@ -159,14 +201,15 @@ static void test_given(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_residual), cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_tokens),   cmocka_unit_test(test_moves),
-        cmocka_unit_test(test_general),  cmocka_unit_test(test_strides),
-        cmocka_unit_test(test_tied),     cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_picks),    cmocka_unit_test(test_norms),
-        cmocka_unit_test(test_writes),   cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_branches), cmocka_unit_test(test_outputs),
-        cmocka_unit_test(test_stages),   cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_residual),  cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_tokens),    cmocka_unit_test(test_moves),
+        cmocka_unit_test(test_general),   cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_tied),      cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_picks),     cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_writes),    cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_branches),  cmocka_unit_test(test_outputs),
+        cmocka_unit_test(test_stages),    cmocka_unit_test(test_layer_decay),
+        cmocka_unit_test(test_recurrent),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(test_given)};
 
