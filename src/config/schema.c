@@ -496,6 +496,10 @@ const struct schema schema_table[] = {
         .help = "of MODEL.NAME net.pt2, the same network exported in eval mode, for "
                 "networks that compute something else in it; empty: the graph of "
                 "MODEL.NAME without dropout, with running statistics"),
+    ROW("MODEL.HEAD", model.head, .def = "[]", .flag = "--head",
+        .help = "of MODEL.NAME net.pt2, the layers whose outputs are the classes, which "
+                "another MODEL.NUM_CLASSES replaces, e.g. [head, head_dist]; []: the last "
+                "linear layer or convolution of each output"),
     ROW("MODEL.LAYERS", model.layers, .def = "[]",
         .help =
             "a network of your own: its layers, [{op: conv2d, out_channels: 8, "

@@ -93,7 +93,7 @@ struct config_model {
         *teacher, *teacher_model;
     const struct value *layers, *blocks; /* lists, for src/layers */
     bool offline;
-    struct str_list pretrained_skip;
+    struct str_list head, pretrained_skip;
     int pretrained_tables; /* enum bias_tables */
     int task;              /* TASK_CLASSIFY */
     int64_t num_classes, in_chans, output_stride, skip_strides;

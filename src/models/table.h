@@ -125,6 +125,10 @@ struct model_family {
      * with a reason. NULL: not supported. */
     const struct model *(*pair)(const struct model *m, const char *eval,
                                 struct strbuf *why);
+    /* Returns such a model with these layers as its heads, MODEL.HEAD, or NULL with a
+     * reason. NULL: not supported. */
+    const struct model *(*choose_heads)(const struct model *m,
+                                        const struct str_list *names, struct strbuf *why);
 
     /* Returns the logits of the images x [N, C, H, W], or NULL if the net ends with a
      * stage (models/stages.h). o->family is the family's struct, or NULL. */

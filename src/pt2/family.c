@@ -3,6 +3,7 @@
  * archive of torch.export.save. An archive is read once per process. A checkpoint carries
  * the graph of its network (struct model: graph), which then takes the place of the archive.
  * A network that computes something else in eval mode has two archives (MODEL.EVAL).
+ * MODEL.HEAD names the layers that depend on the classes, if their use does not show them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +27,16 @@ struct imported {
     struct model_family family; /* its own: task and head differ */
     struct pt2_program *program;
     struct pt2_program *eval; /* its evaluation graph; of a pair, otherwise `program` */
-    const char *heads[2 + MODEL_AUX]; /* of the outputs; owned */
-    const char **aux;                 /* layers that only auxiliary outputs read; owned */
+    const struct pt2_head *named; /* MODEL.HEAD, or NULL */
+    int nnamed;
+    const char **heads; /* layers that compute the logits; owned */
+    const char **aux;   /* layers that only auxiliary outputs read; owned */
     char *name;
 };
 
 static struct strmap known; /* path -> struct imported, until the process ends */
-static struct strmap pairs; /* two paths, a line each -> struct imported, likewise */
+/* Two paths, and then the names in MODEL.HEAD, a line each -> struct imported, likewise. */
+static struct strmap variants;
 
 /* The weights of the losses on auxiliary outputs, as in torchvision's references for
  * classification and segmentation. */
@@ -56,13 +60,30 @@ static void list_heads(struct imported *m)
 {
     const struct pt2_program *p = m->program;
 
+    m->heads = xcalloc((size_t)m->nnamed + MODEL_AUX + 2, sizeof(*m->heads));
+    m->family.heads = m->heads;
+    for (int i = 0; i < m->nnamed; i++)
+        add_layer(m->heads, m->named[i].layer, (size_t)m->named[i].layer_len);
+    if (m->named)
+        return;
     for (int i = -1; i < p->naux && i < MODEL_AUX; i++) {
         struct pt2_head h = pt2_head_of(p, i < 0 ? &p->output : &p->aux[i]);
 
         if (i < 0 || h.weight)
             add_layer(m->heads, h.weight ? h.layer : "", (size_t)h.layer_len);
     }
-    m->family.heads = m->heads;
+}
+
+/* Adds the names of the weights from which a program computes its logits. */
+static void note_main(const struct pt2_program *p, struct strmap *names)
+{
+    struct strmap main = {0};
+
+    pt2_outputs_reach(p, p->output.value, &main);
+    for (int i = 0; i < p->nweight; i++)
+        if (strmap_has(&main, p->weight[i].value))
+            strmap_put(names, p->weight[i].name, names);
+    strmap_release(&main);
 }
 
 /* Lists the layers whose parameters only auxiliary outputs read. */
@@ -71,13 +92,15 @@ static void list_aux(struct imported *m)
     const struct pt2_program *p = m->program;
     struct strmap main = {0};
 
-    pt2_outputs_reach(p, p->output.value, &main);
+    note_main(p, &main);
+    if (m->eval != p)
+        note_main(m->eval, &main);
     m->aux = xcalloc((size_t)p->nweight + 1, sizeof(*m->aux));
     for (int i = 0; i < p->nweight; i++) {
         const struct pt2_weight *w = &p->weight[i];
         const char *dot = strrchr(w->name, '.');
 
-        if (w->kind != PT2_CONSTANT && dot && !strmap_has(&main, w->value))
+        if (w->kind != PT2_CONSTANT && dot && !strmap_has(&main, w->name))
             add_layer(m->aux, w->name, (size_t)(dot - w->name));
     }
     strmap_release(&main);
@@ -171,6 +194,17 @@ static bool provide(const char *graph, struct strbuf *why)
     return p && add(p->path, p, why);
 }
 
+/* Registers a variant of a network under its key. */
+static struct imported *add_variant(const struct imported *of, const char *key)
+{
+    struct imported *m = xmemdup(of, sizeof(*of));
+
+    m->model.family = &m->family;
+    m->model.arch = m;
+    strmap_put(&variants, key, m);
+    return m;
+}
+
 static const struct model *pair(const struct model *m, const char *eval,
                                 struct strbuf *why)
 {
@@ -185,18 +219,41 @@ static const struct model *pair(const struct model *m, const char *eval,
         return NULL;
     other = found->arch;
     strbuf_addf(&key, "%s\n%s", m->name, eval);
-    both = strmap_get(&pairs, key.buf);
+    both = strmap_get(&variants, key.buf);
     if (!both && pt2_pair_check(training->program, other->program, why)) {
-        both = xmalloc(sizeof(*both));
-        *both = *training;
+        both = add_variant(training, key.buf);
         both->eval = other->program;
-        both->model.family = &both->family;
         both->model.graph_eval = other->program->text;
-        both->model.arch = both;
-        strmap_put(&pairs, key.buf, both);
+        if (both->program->naux)
+            list_aux(both);
     }
     strbuf_release(&key);
     return both ? &both->model : NULL;
+}
+
+static const struct model *choose_heads(const struct model *m,
+                                        const struct str_list *names, struct strbuf *why)
+{
+    const struct imported *found = m->arch;
+    const struct pt2_head *named;
+    struct strbuf key = STRBUF_INIT;
+    struct imported *v;
+
+    strbuf_addf(&key, "%s\n%s", m->name,
+                found->eval != found->program ? found->eval->path : "");
+    for (int i = 0; i < names->n; i++)
+        strbuf_addf(&key, "\n%s", names->item[i]);
+    v = strmap_get(&variants, key.buf);
+    named = v ? NULL : pt2_heads_named(found->program, found->eval, names, why);
+    if (named) {
+        v = add_variant(found, key.buf);
+        v->named = named;
+        v->nnamed = names->n;
+        list_heads(v);
+        v->family.layers = pt2_depth_rules(v->program, v->heads);
+    }
+    strbuf_release(&key);
+    return v ? &v->model : NULL;
 }
 
 /* Ends the only stage, what the classifier pools, for Grad-CAM and features. Returns true
@@ -216,6 +273,8 @@ static struct pt2_job job_of(const struct imported *m, bool training,
         .program = training ? m->program : m->eval,
         .training = m->program,
         .classes = o->classes,
+        .named = m->named,
+        .nnamed = m->nnamed,
         .aux = model_aux_weight(o, aux_weight(m)) != 0,
     };
 }
@@ -280,11 +339,27 @@ static bool try_import(const struct imported *m, bool training,
     return ok;
 }
 
+/* Returns the keys to blame for a network that cannot be imported: MODEL.HEAD, if it can
+ * with the archive's own classes. */
+static const char *const *blame(const struct imported *m, const struct model_options *o,
+                                int height, int width)
+{
+    static const char *const name[] = {"MODEL.NAME", NULL}, *const head[] = {"MODEL.HEAD",
+                                                                             NULL};
+    struct model_options same = *o;
+    struct strbuf unused = STRBUF_INIT;
+    bool ok;
+
+    same.classes = m->model.classes;
+    ok = m->named && try_import(m, true, &same, height, width, &unused);
+    strbuf_release(&unused);
+    return ok ? head : name;
+}
+
 static const char *const *check(const struct model *m, const struct model_options *o,
                                 int height, int width, struct strbuf *why)
 {
-    static const char *const name[] = {"MODEL.NAME", NULL},
-                             *const eval[] = {"MODEL.EVAL", NULL},
+    static const char *const eval[] = {"MODEL.EVAL", NULL},
                              *const weight[] = {"MODEL.AUX_WEIGHT", NULL},
                              *const size[] = {"DATA.IMG_SIZE", "MODEL.NAME", NULL};
     const struct imported *net = m->arch;
@@ -303,7 +378,7 @@ static const char *const *check(const struct model *m, const struct model_option
         return weight;
     }
     if (!try_import(net, true, o, height, width, why))
-        return name;
+        return blame(net, o, height, width);
     if (net->eval != net->program && !try_import(net, false, o, height, width, why))
         return eval;
     return NULL;
@@ -324,6 +399,7 @@ const struct model_family pt2_family = {
     .find = find,
     .provide = provide,
     .pair = pair,
+    .choose_heads = choose_heads,
     .build = build,
     .check = check,
 };

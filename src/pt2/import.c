@@ -268,15 +268,29 @@ static void map_node(struct pt2_import *c)
 
 /* ---- the program ---- */
 
+const char *pt2_name_heads(struct pt2_import *c)
+{
+    struct strbuf list = STRBUF_INIT;
+    const char *text = "";
+
+    if (pt2_heads_list(c->p, &list))
+        text = arena_printf(&c->b->g->arena,
+                            ": name the layers to replace with MODEL.HEAD "
+                            "(layers with %lld outputs: %s)",
+                            (long long)c->head.classes, list.buf);
+    strbuf_release(&list);
+    return text;
+}
+
 /* Refuses an output without logits, or whose layer cannot be replaced for other classes.
  * `what`: of it, for the message. */
 static void check_head(struct pt2_import *c, const struct pt2_head *h, const char *what)
 {
-    if (c->classes != h->classes && !h->weight)
+    if (c->classes != h->classes && !h->weight && !c->named)
         pt2_refuse(c,
                    "%s computes %lld logits, and its last layer is not a linear layer or "
-                   "convolution that can be replaced for %lld classes",
-                   what, (long long)h->classes, (long long)c->classes);
+                   "convolution that can be replaced for %lld classes%s",
+                   what, (long long)h->classes, (long long)c->classes, pt2_name_heads(c));
 }
 
 /* An auxiliary output has the dims of the logits, but for the size of images. */
@@ -331,8 +345,8 @@ static struct tensor *logits(struct pt2_import *c, const struct pt2_output *out)
         return NULL;
     t = v->ndim == 4 ? pt2_image(c, v) : pt2_view_of(c, v->t, LAYOUT_PLAIN, 2, v->dim);
     if (t && t->dim[1] != c->classes)
-        pt2_refuse(c, "it computes %lld logits instead of %lld", (long long)t->dim[1],
-                   (long long)c->classes);
+        pt2_refuse(c, "its output '%s' has %lld logits instead of %lld", out->name,
+                   (long long)t->dim[1], (long long)c->classes);
     return c->why->len ? NULL : t;
 }
 
@@ -387,8 +401,12 @@ bool pt2_import(struct builder *b, const struct pt2_job *job, struct tensor *x,
                 struct pt2_results *r, struct strbuf *why)
 {
     struct strbuf reason = STRBUF_INIT;
-    struct pt2_import c = {
-        .b = b, .p = job->training, .classes = job->classes, .why = &reason};
+    struct pt2_import c = {.b = b,
+                           .p = job->training,
+                           .classes = job->classes,
+                           .why = &reason,
+                           .named = job->named,
+                           .nnamed = job->nnamed};
     bool ok;
 
     *r = (struct pt2_results){0};
@@ -404,6 +422,9 @@ bool pt2_import(struct builder *b, const struct pt2_job *job, struct tensor *x,
         map_nodes(&c, r);
     ok = !reason.len;
     strbuf_addstr(why, reason.buf);
+    if (!ok && c.named && c.classes != c.head.classes)
+        strbuf_addf(why, ", with %lld outputs of the layers in MODEL.HEAD",
+                    (long long)c.classes);
     strbuf_release(&reason);
     strmap_release(&c.value);
     strmap_release(&c.reads);

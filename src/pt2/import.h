@@ -15,20 +15,9 @@
 #define PT2_IMPORT_H
 
 #include "models/stages.h"
+#include "pt2/head.h"
 #include "pt2/program.h"
 #include "pt2/value.h"
-
-/* The layer that computes the logits of an output: the last linear layer or convolution. */
-struct pt2_head {
-    const char *weight,
-        *bias;         /* names of values; weight is NULL if there is no such layer,
-                                * so that the classes cannot be changed; bias may be */
-    const char *layer; /* a name of layer_len bytes */
-    int layer_len;
-    int64_t classes; /* of the archive */
-};
-
-struct pt2_head pt2_head_of(const struct pt2_program *p, const struct pt2_output *out);
 
 struct pt2_job {
     const struct pt2_program *program;
@@ -37,6 +26,8 @@ struct pt2_job {
     const struct pt2_program *training;
     /* With another number than the archive's, the weights of the heads get that many rows. */
     int64_t classes;
+    const struct pt2_head *named; /* the heads, of `training`; NULL: found by use */
+    int nnamed;
     bool aux; /* also the logits of auxiliary outputs */
 };
 
@@ -59,6 +50,8 @@ struct pt2_import {
     const struct pt2_program *p;
     struct pt2_head head, aux[MODEL_AUX]; /* of the logits, of auxiliary outputs */
     int naux;
+    const struct pt2_head *named; /* the heads instead, or NULL */
+    int nnamed;
     int64_t classes;
     bool evaluation;             /* p is the evaluation graph of another program */
     struct strmap value;         /* name -> struct pt2_value */
@@ -86,6 +79,10 @@ void pt2_written(struct pt2_import *c, const struct pt2_value *before);
 /* Refuses the current node; keeps the first reason. */
 __attribute__((format(printf, 2, 3))) void pt2_refuse(struct pt2_import *c,
                                                       const char *fmt, ...);
+
+/* Returns what a refusal of other classes adds: how to name the layers that compute the
+ * logits; "" if there are none. */
+const char *pt2_name_heads(struct pt2_import *c);
 
 /* Returns the name of the layer for what the current node computes: its module's, made
  * unique. */

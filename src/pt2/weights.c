@@ -51,10 +51,12 @@ static bool is_of(const struct pt2_head *h, const char *value)
 
 static bool is_head(const struct pt2_import *c, const char *value)
 {
-    bool is = is_of(&c->head, value);
+    bool is = !c->named && is_of(&c->head, value);
 
-    for (int i = 0; i < c->naux; i++)
+    for (int i = 0; i < c->naux && !c->named; i++)
         is |= is_of(&c->aux[i], value);
+    for (int i = 0; i < c->nnamed; i++)
+        is |= is_of(&c->named[i], value);
     return is;
 }
 
@@ -214,9 +216,11 @@ void pt2_weights_adopt(struct pt2_import *c, const struct pt2_program *p)
     struct pt2_head head = pt2_head_of(p, &p->output);
     struct strmap made = c->value;
 
-    if (c->classes != c->head.classes && !same_layer(&c->head, &head))
-        pt2_refuse(c, "its last layer is not that of the training graph, so that its "
-                      "classes cannot be changed");
+    if (c->classes != c->head.classes && !c->named && !same_layer(&c->head, &head))
+        pt2_refuse(c,
+                   "its last layer is not that of the training graph, so that its "
+                   "classes cannot be changed%s",
+                   pt2_name_heads(c));
     c->value = (struct strmap){0};
     c->p = p;
     c->head = head;

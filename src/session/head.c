@@ -4,8 +4,6 @@
 
 #include "session/build.h"
 
-enum { HEAD_PATTERNS = 16 }; /* of a family's heads, and the auxiliary classifiers */
-
 const char *head_layer(const struct build *t)
 {
     return t->outputs && t->outputs->producer ? t->outputs->producer->layer : "";
@@ -21,21 +19,24 @@ bool head_has(const struct plan *p, const char *name)
 
 static void add(struct plan *p, const char **pattern, const char *layer)
 {
-    if (*layer && p->nhead < HEAD_PATTERNS)
+    if (*layer)
         pattern[p->nhead++] = arena_printf(&p->mem, "%s.*", layer);
 }
 
 void head_choose(struct plan *p, const struct config *cfg)
 {
     const char *const *heads = p->model->family->heads;
-    const char **pattern = arena_new(&p->mem, HEAD_PATTERNS * sizeof(*pattern));
+    const char **pattern;
     struct build net;
+    int n = p->nloss + 1;
 
     p->nhead = cfg->train.freeze_head.n;
     p->head = cfg->train.freeze_head.item;
     if (p->nhead)
         return;
-    p->head = pattern;
+    for (int i = 0; heads && heads[i]; i++)
+        n++;
+    p->head = pattern = arena_new(&p->mem, (size_t)n * sizeof(*pattern));
     for (int i = 0; heads && heads[i]; i++)
         add(p, pattern, heads[i]);
     if (!heads) {

@@ -229,7 +229,7 @@ static int custom_keys_set(const struct config *cfg, const struct model_family *
     return n;
 }
 
-/* The model without its evaluation graph. */
+/* The model without its evaluation graph, and without MODEL.HEAD. */
 static const struct model *lookup_training(const struct config *cfg, struct strbuf *why)
 {
     const struct layers_source source = {
@@ -244,11 +244,21 @@ static const struct model *lookup_training(const struct config *cfg, struct strb
     return model_find(cfg->model.type, cfg->model.name, why);
 }
 
-const struct model *model_lookup(const struct config *cfg, struct strbuf *why)
+/* The model without MODEL.HEAD. */
+static const struct model *lookup_graphs(const struct config *cfg, struct strbuf *why)
 {
     const struct model *m = lookup_training(cfg, why);
 
     return m && *cfg->model.eval ? model_pair(m, cfg->model.eval, why) : m;
+}
+
+const struct model *model_lookup(const struct config *cfg, struct strbuf *why)
+{
+    const struct model *m = lookup_graphs(cfg, why);
+
+    return m && cfg->model.head.n && m->family->choose_heads
+               ? m->family->choose_heads(m, &cfg->model.head, why)
+               : m;
 }
 
 /* Refuses a model by name next to a network of MODEL.LAYERS, and blocks without one. */
@@ -316,13 +326,18 @@ enum model_task model_task_of_config(const struct config *cfg, const struct mode
 static const char *const *keys_of_model(const struct config *cfg)
 {
     static const char *const eval[] = {"MODEL.EVAL", NULL},
+                             *const head[] = {"MODEL.HEAD", NULL},
                              *const name[] = {"MODEL.NAME", "MODEL.TYPE", NULL},
                              *const type[] = {"MODEL.TYPE", "MODEL.NAME", NULL};
     struct strbuf unused = STRBUF_INIT;
-    bool trained = *cfg->model.eval && lookup_training(cfg, &unused);
+    bool whole = cfg->model.head.n && lookup_graphs(cfg, &unused),
+         trained = *cfg->model.eval && lookup_training(cfg, &unused);
 
     strbuf_release(&unused);
-    return trained ? eval : model_family_find(cfg->model.type) ? name : type;
+    return whole                                ? head
+           : trained                            ? eval
+           : model_family_find(cfg->model.type) ? name
+                                                : type;
 }
 
 void model_check(const struct config *cfg, struct problems *p)
@@ -337,6 +352,11 @@ void model_check(const struct config *cfg, struct problems *p)
     else
         check_classify(cfg, p);
     check_layers(cfg, p);
+    if (m && cfg->model.head.n && !m->family->choose_heads)
+        config_blame(cfg, p, KEYS("MODEL.HEAD"),
+                     "MODEL.HEAD does not apply to models of MODEL.TYPE %s, which have "
+                     "heads of their own",
+                     m->family->type);
     if (m && !m->family->layers &&
         (cfg->train.layer_decay < 1 || cfg->train.layer_decay > 1))
         config_blame(cfg, p, KEYS("TRAIN.LAYER_DECAY"),

@@ -87,6 +87,28 @@ run export --weights output/auxiliary/h/last.safetensors --onnx net.onnx
 run summary --model deep.pt2 --num-classes 3 --batch-size 2
 expect_line "^head2 .*2x3x3x3 "
 
+# MODEL.HEAD: logits that are the mean of two layers, in training and in evaluations.
+cp "$golden"/distilled*.pt2 .
+net=distilled.pt2
+other=(--data-path three --num-classes 3)
+wrong "name the layers to replace with MODEL.HEAD (layers with 5 outputs: fc, head, head_dist)" "${other[@]}"
+wrong "^trainc: error: --head: 'distilled.pt2': there is no layer 'haed' (did you mean head?); layers with 5" --head '[haed]'
+wrong "its layer 'conv' has 8 outputs, and its classes are 5; layers with 5" --head '[conv]'
+wrong "^trainc: error: --head: .* its operands do not broadcast, with 3 outputs" --head '[head]' "${other[@]}"
+net=resnet20 wrong "^trainc: error: --head: MODEL.HEAD does not apply to models of MODEL.TYPE resnet" --head '[fc]'
+net=net.pt2
+heads=(--model distilled.pt2 --model-eval distilled_eval.pt2 --head '[head, head_dist]' --num-classes 3)
+run train "${heads[@]}" "${common[@]}" --data-path three --epochs 2 --tag m TRAIN.FREEZE_EPOCHS=1
+expect_line "4 tensors loaded; the classifier is reinitialized"
+expect_line "training 3 of 7 parameter tensors (the head)"
+run summary "${heads[@]}" --batch-size 2
+expect_line "^head_dist .*2x3 "
+rm distilled*.pt2
+run eval --resume output/distilled/m/last.safetensors --data-path three
+expect_line "Acc@1"
+run export --weights output/distilled/m/last.safetensors --out weights.safetensors
+run export --weights weights.safetensors --onnx net.onnx
+
 # Activation checkpointing recomputes the blocks: less memory, and in fp32 the same weights.
 activations() {
   run summary --model stages.pt2 --batch-size 8 TRAIN.USE_CHECKPOINT="$1"

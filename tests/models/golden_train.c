@@ -219,8 +219,28 @@ static void fill_labels(struct trial *t, int64_t classes)
     free(bytes);
 }
 
-/* Reads the weights of an archive by their names. */
-static void load_archive(struct trial *t, const char *path)
+/* True for a tensor of another size than in the archive: of a head for other classes. */
+static bool is_replaced(const struct run *r, const struct tensor *t)
+{
+    const json_t *list = json_object_get(r->golden, "formula"), *name;
+    size_t i;
+
+    json_array_foreach(list, i, name)
+    {
+        if (!strcmp(json_string_value(name), t->name))
+            return true;
+    }
+    return false;
+}
+
+static void fill_formula(struct trial *t, const struct segment *s, float *w)
+{
+    for (int64_t i = 0; i < s->len; i++)
+        w[s->offset + golden_stored(s->tensor, i)] = golden_formula(t, s->tensor, i);
+}
+
+/* Reads the weights of an archive by their names, but for those that are replaced. */
+static void load_archive(struct trial *t, const struct run *r, const char *path)
 {
     const struct flat *f = t->g->flat;
     float *w = golden_memory(t, MEMORY_WEIGHTS);
@@ -235,9 +255,11 @@ static void load_archive(struct trial *t, const char *path)
         const struct safetensors_tensor *src = weights_file_find(&file, s->tensor->name);
         void *data = xmalloc(src ? (size_t)src->size + 1 : 1);
 
-        if (!src || !statedict_fits(s->tensor, src) ||
-            weights_file_read(&file, src, data, &why) ||
-            !statedict_unpack(s, w, data, src->dtype))
+        if (is_replaced(r, s->tensor))
+            fill_formula(t, s, w);
+        else if (!src || !statedict_fits(s->tensor, src) ||
+                 weights_file_read(&file, src, data, &why) ||
+                 !statedict_unpack(s, w, data, src->dtype))
             fail_msg("'%s' of '%s' does not fit: %s", s->tensor->name, path, why.buf);
         free(data);
         names += 1 + (size_t)s->tensor->nalso;
@@ -261,7 +283,7 @@ static void open_trial(struct trial *t, const struct run *r)
     else
         fill_labels(t, classes_of(r));
     if (r->weights)
-        load_archive(t, r->weights);
+        load_archive(t, r, r->weights);
 }
 
 /* Copies every 37th row and 31st column of logits that are images, in logical order, to the

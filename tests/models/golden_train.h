@@ -30,7 +30,8 @@ void golden_check(const struct model *nets, size_t n, const char *name);
  * Checks an exported network, whose weights are those of its archive `m->name`, against the
  * results in the file `golden` of scripts/golden/pt2.py: GOLDEN_SLOW, with losses and
  * running statistics ("stats") to 1e-5, gradients to 1e-3, or 10 times as far as PyTorch's
- * own results in fp32 are from those in fp64 ("noise"). Its logits may be images.
+ * own results in fp32 are from those in fp64 ("noise"). Its logits may be images. Weights in
+ * the list "formula" are those of golden_formula() instead.
  */
 void golden_train_archive(const struct model *m, const char *golden);
 /* The same with the weights of golden_formula(), for the files of scripts/golden/layers.py. */

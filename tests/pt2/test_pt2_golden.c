@@ -191,6 +191,30 @@ static void test_branches(void **state)
     golden_train_archive(m, "tests/golden/pt2/branches.json");
 }
 
+/* Logits that are the mean of two heads, which have other classes than in the archive. */
+static void test_heads(void **state)
+{
+    static const char *const names[] = {"head", "head_dist"};
+    const struct str_list heads = {names, 2};
+    struct strbuf why = STRBUF_INIT;
+    const struct model *m = model_find("pt2", "tests/golden/pt2/distilled.pt2", &why);
+
+    (void)state;
+    if (m)
+        m = model_pair(m, "tests/golden/pt2/distilled_eval.pt2", &why);
+    if (m)
+        m = m->family->choose_heads(m, &heads, &why);
+    if (!m) {
+        fail_msg("%s", why.buf);
+        return;
+    }
+    strbuf_release(&why);
+    golden_train_archive(m, "tests/golden/pt2/distilled.json");
+    assert_string_equal(m->family->heads[0], "head");
+    assert_string_equal(m->family->heads[1], "head_dist");
+    assert_null(m->family->heads[2]);
+}
+
 static void test_given(void **state)
 {
     (void)state;
@@ -209,7 +233,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_writes),    cmocka_unit_test(test_versions),
         cmocka_unit_test(test_branches),  cmocka_unit_test(test_outputs),
         cmocka_unit_test(test_stages),    cmocka_unit_test(test_layer_decay),
-        cmocka_unit_test(test_recurrent),
+        cmocka_unit_test(test_recurrent), cmocka_unit_test(test_heads),
     };
     const struct CMUnitTest others[] = {cmocka_unit_test(test_given)};
 
