@@ -31,6 +31,9 @@ void run_check_start(const struct config *cfg, bool train, bool fresh,
 void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                            struct problems *p);
 char *run_own_weights(const struct config *cfg, const struct cmdline *line);
+/* For verbs that describe a model: returns --weights FILE, or else the checkpoint that the
+ * command line resumes, or NULL. */
+const char *run_described_weights(const struct cmdline *line);
 /* For verbs that read no weights: reports files on the command line that are not files of
  * weights. */
 void run_check_unread_weights(const struct config *cfg, const struct cmdline *line,

@@ -173,6 +173,14 @@ void run_check_unread_weights(const struct config *cfg, const struct cmdline *li
     strbuf_release(&why);
 }
 
+const char *run_described_weights(const struct cmdline *line)
+{
+    const char *weights = cmdline_value(line, "--weights"),
+               *resume = cmdline_key(line, "MODEL.RESUME");
+
+    return weights ? weights : resume && *resume ? resume : NULL;
+}
+
 char *run_own_weights(const struct config *cfg, const struct cmdline *line)
 {
     const char *weights = cmdline_value(line, "--weights");

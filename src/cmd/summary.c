@@ -432,17 +432,22 @@ static void summary_check(const struct config *cfg, const struct cmdline *line,
     schedule_check(cfg, p);
     data_check_names(cfg, p);
     run_check_unread_weights(cfg, line, p);
+    if (cmdline_has(line, "--weights"))
+        run_check_own_weights(cfg, line, p);
     run_check_writable(line, "--json", WRITTEN_JSON, p);
 }
 
 static int summary_run(struct config *cfg, const struct cmdline *line)
 {
-    const char *json = cmdline_value(line, "--json");
+    const char *json = cmdline_value(line, "--json"),
+               *weights = run_described_weights(line);
     struct summary s;
     struct world world;
     bool several = world_of(cfg, line, &world);
 
     run_reserve_stdout(line);
+    if (weights)
+        json_decref(run_classes(cfg, line, weights));
     summary_init(&s, cfg);
     print_head(&s);
     summary_groups_print(&s.session, s.graph);
@@ -460,6 +465,9 @@ static int summary_run(struct config *cfg, const struct cmdline *line)
 }
 
 static const struct cmd_flag summary_flags[] = {
+    {"--weights", "FILE",
+     "describe the training of the model in FILE, with the configuration saved in it; "
+     "the same as --resume FILE"},
     {"--json", "FILE",
      "also write all figures to FILE as JSON (-: standard output, without other text)"},
     {"--world", "N",
@@ -474,14 +482,17 @@ static const struct cmd_flag summary_flags[] = {
 const struct verb cmd_summary = {
     .name = "summary",
     .examples = (const char *const[]){"trainc summary --model resnet50 --batch-size 64",
+                                      "trainc summary --resume last.safetensors",
                                       "trainc summary --cfg my.yaml --device h200", NULL},
     .help = "print layers, parameters, MACs, memory, and kernels of a training step",
     .about =
         "Compiles the training step without running it or allocating tensors. Needs "
         "no data set: trainc summary --opts MODEL.TYPE resnet MODEL.NAME resnet50. "
         "Needs no GPU: --device h100 or h200 queries cuDNN for that GPU, and --device "
-        "FILE reads the output of trainc devices --json from another machine.",
+        "FILE reads the output of trainc devices --json from another machine. --resume "
+        "CHECKPOINT describes the model in it, with its number of classes.",
     .flags = summary_flags,
+    .weights = run_described_weights,
     .check = summary_check,
     .run = summary_run,
 };

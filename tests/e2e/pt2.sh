@@ -107,6 +107,18 @@ rm distilled*.pt2
 run eval --resume output/distilled/m/last.safetensors --data-path three
 expect_line "Acc@1"
 run export --weights output/distilled/m/last.safetensors --out weights.safetensors
+
+# A summary of the model in a checkpoint, or in exported weights, with its classes.
+run summary --resume output/distilled/m/last.safetensors --batch-size 2
+expect_line "^head_dist .*2x3 "
+run summary --weights weights.safetensors --batch-size 4
+expect_line "^head_dist .*4x3 "
+run train --model resnet20 "${common[@]}" --tag r
+run summary --resume output/resnet20/r/last.safetensors
+expect_line "^resnet20: batch 8, 32x32 pixels"
+expect_line "^fc .*8x5 "
+refuses "there is no file 'no.safetensors'" "$trainc" summary --weights no.safetensors
+refuses "there is no file 'no.safetensors'" "$trainc" summary --resume no.safetensors
 run export --weights weights.safetensors --onnx net.onnx
 
 # Activation checkpointing recomputes the blocks: less memory, and in fp32 the same weights.
