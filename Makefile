@@ -4,6 +4,7 @@
 #   WERROR   = 1            (warnings are errors, as in .ci/run)
 #   DEBUG    = 1            (no step may allocate; NaN around each tensor of the arena)
 #   CUDA     = 0            (leave the CUDA backend out; see cuda/cuda.mk)
+.DEFAULT_GOAL := all
 SANITIZE ?=
 DEBUG    ?=
 OPT      ?= -O2 -g
@@ -69,7 +70,7 @@ TEST  := $(patsubst %.c,$B/%,$(wildcard $(ROOMS:%=tests/%/test_*.c)) $(CUDA_TEST
 HELP  := $(patsubst %.c,$B/%.o,$(filter-out $(wildcard tests/*/test_*.c),\
          $(wildcard tests/*.c $(ROOMS:%=tests/%/*.c))))
 $(TEST:%=%.o) $(HELP): override CPPFLAGS += -I.
-BUILD := $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS) | $(CUDA) $(NVCC) $(NVFLAGS)
+BUILD := $(CC) $(CPPFLAGS) $(CFLAGS) | $(LDFLAGS) $(LDLIBS) | $(CUDA)
 # Named after BUILD, as a library more makes no object stale.
 override LDLIBS += -lprotobuf-c
 BIN   := $(if $(SANITIZE)$(DEBUG),$B/trainc,trainc)

@@ -34,14 +34,20 @@ NVFLAGS = -std=c++20 -O3 $(if $(LINEINFO),-lineinfo) --expt-relaxed-constexpr $(
 
 CUDA_C  := $(wildcard cuda/*.c)
 CUDA_CU := $(wildcard cuda/*.cu)
-OBJ     += $(CUDA_C:%.c=$B/%.o) $(CUDA_CU:%.cu=$B/%.cu.o)
+# What nvcc compiles does not depend on the kind of build: all kinds share it.
+N       := build/nvcc
+OBJ     += $(CUDA_C:%.c=$B/%.o) $(CUDA_CU:%.cu=$N/%.cu.o)
 
 $(CUDA_C:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 $B/cuda/library.o: override CPPFLAGS += -DCUDA_MAJOR=$(CUDA_MAJOR)
 $B/src/session/devices.o: override CPPFLAGS += -DWITH_CUDA -I.
 override LDLIBS += $(CUDA_HOME)/lib64/libcudart_static.a -ldl -lrt
 
-$B/%.cu.o: %.cu $B/command
+$N/%.cu.o: %.cu $N/command
 	@mkdir -p $(@D)
 	$(NVCC) $(NVFLAGS) -c -o $@ $<
+
+$N/command: FORCE
+	@mkdir -p $(@D)
+	@echo '$(NVCC) $(NVFLAGS)' | cmp -s - $@ || echo '$(NVCC) $(NVFLAGS)' >$@
 endif

@@ -2,13 +2,11 @@
 # (tests/emulator). The product contains none of this.
 #
 #   make emulator        $B/trainc-emulated and the test programs that run on it
-#   make emulator-fma    those programs, with products and sums contracted as by nvcc
-#   make test-emulated   the long runs of both
+#   make test-emulated   their long runs
 #
 # EMU_TEST is built by make test and make unit, which run EMU_RUN; make test-emulated runs
 # EMU_LONG.
 E        := $B/emulated
-F        := $B/emulated-fma
 EMU_CXX  := $(if $(findstring clang,$(CC)),clang++,$(CXX))
 EMU_WARN := -Wall -Wextra -Wno-missing-field-initializers -Wundef -Wwrite-strings -Wcast-qual \
             -Wformat=2 $(if $(WERROR),-Werror)
@@ -17,10 +15,9 @@ EMU_FLAGS = -std=c++20 $(OPT) -fno-math-errno -fno-exceptions -fno-rtti \
             -isystem $(CUDA_HOME)/include -include tests/emulator/launch.h -MMD -MP \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
             -fno-omit-frame-pointer)
-# Only kernels and the emulated libraries: host code of the product is not contracted.
-EMU_APART := -ffp-contract=off
-EMU_FUSED := -ffp-contract=fast -mfma
-HAS_FMA   := $(shell grep -qsw fma /proc/cpuinfo && echo 1)
+# In kernels and the emulated libraries, products and sums are contracted, as by nvcc, if this
+# CPU can do that. Host code of the product is not contracted.
+EMU_FMA  := $(if $(shell grep -sw fma /proc/cpuinfo),-ffp-contract=fast -mfma,-ffp-contract=off)
 
 ifeq ($(CUDA),1)
 EMU_C    := $(wildcard tests/emulator/*.c)
@@ -38,23 +35,19 @@ EMU_LONG := $(addprefix tests/emulator/,swin.sh models.sh ops.sh train.sh troubl
 EMU_OWN  := $(wildcard tests/emulator/*.c tests/emulator/self/*.c)
 $(EMU_OWN:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 
-define EMU_BUILD # folder, how products and sums are compiled
-$1/%.o: %.cu $B/command
-	@mkdir -p $$(@D)
-	$$(EMU_CXX) $$(EMU_FLAGS) $2 -c -o $$@ -x c++ $$<
+$E/%.o: %.cu $B/command
+	@mkdir -p $(@D)
+	$(EMU_CXX) $(EMU_FLAGS) $(EMU_FMA) -c -o $@ -x c++ $<
 
-$1/libtrainc.so: $(filter-out %.cu.o,$(LIB)) $(EMU_C:%.c=$B/%.o) $(CUDA_CU:%.cu=$1/%.o)
-	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -shared -Wl,-soname,$$(@F) -o $$@ $$^ $$(EMU_LIBS)
+$E/libtrainc.so: $(filter-out %.cu.o,$(LIB)) $(EMU_C:%.c=$B/%.o) $(CUDA_CU:%.cu=$E/%.o)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^ $(EMU_LIBS)
 
-$1/tests/%: $B/tests/%.o $(HELP) $1/libtrainc.so
-	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -Wl,-rpath,'$$$$ORIGIN/../..' -o $$@ $$^ $$(EMU_LIBS) -lcmocka
+$E/tests/%: $B/tests/%.o $(HELP) $E/libtrainc.so
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/../..' -o $@ $^ $(EMU_LIBS) -lcmocka
 
--include $(CUDA_CU:%.cu=$1/%.d)
-endef
-$(eval $(call EMU_BUILD,$E,$(EMU_APART)))
-$(eval $(call EMU_BUILD,$F,$(EMU_FUSED)))
+-include $(CUDA_CU:%.cu=$E/%.d)
 
 $B/trainc-emulated: $B/src/main.o $E/libtrainc.so
 	$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN/emulated' -o $@ $^ $(EMU_LIBS)
@@ -67,16 +60,14 @@ $(EMU_SELF): %: %.o $(SELF_HELP) $E/libtrainc.so
 include tests/emulator/libraries.mk
 
 emulator: $B/trainc-emulated $(EMU_TEST) ## the CUDA backend on the host, with its tests
-emulator-fma: $(EMU_BOTH:%=$F/tests/%)
 
 -include $(EMU_C:%.c=$B/%.d) $(EMU_TEST:=.d) $(SELF_HELP:.o=.d)
 else
-emulator emulator-fma:
+emulator:
 	@echo "tests of the CUDA backend on an emulated GPU: skipped, as CUDA is not built"
 endif
 
 test-emulated: ## the emulated GPU's long runs, after make test: models, training, orders, options
-	@$(MAKE) -s -j$(shell nproc) all emulator $(if $(HAS_FMA),emulator-fma)
-	@$(if $(HAS_FMA),,echo "contraction on the emulated GPU: skipped, as this CPU has no fma")
-	@EMULATED=$E EMULATED_FUSED=$(if $(HAS_FMA),$F,$E) scripts/tests.sh $(EMU_LONG)
-.PHONY: emulator emulator-fma test-emulated
+	@$(MAKE) -s -j$(shell nproc) all emulator
+	@EMULATED=$E scripts/tests.sh $(EMU_LONG)
+.PHONY: emulator test-emulated

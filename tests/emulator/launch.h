@@ -12,7 +12,7 @@
  * block. EMULATOR_ORDER (forward, reverse, ahead, shuffle:SEED) sets the order in which
  * threads and blocks run: results must not depend on it.
  *
- * The build selects whether products and sums are contracted, as on a GPU.
+ * Products and sums are contracted, as on a GPU, if this CPU can do that (emulator.mk).
  */
 #ifndef EMULATOR_LAUNCH_H
 #define EMULATOR_LAUNCH_H

@@ -17,23 +17,13 @@ LIBS_C       := $(CUDNN_SRC) $(CUBLASLT_SRC) $(NCCL_SRC) $(wildcard tests/emulat
 
 $(LIBS_C:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I. \
   -DEMULATED='"$E"' -DCUDA_HOME='"$(CUDA_HOME)"'
-$(LIBS_C:%.c=$B/%.o): override CFLAGS += -fPIC -O3
+$(LIBS_C:%.c=$B/%.o): override CFLAGS += -fPIC -O3 $(EMU_FMA)
 
 $(EMU_CUDNN): $(CUDNN_SRC:%.c=$B/%.o)
 $(EMU_CUBLASLT): $(CUBLASLT_SRC:%.c=$B/%.o)
 $(EMU_NCCL): $(NCCL_SRC:%.c=$B/%.o)
 
-# With contraction, like NVIDIA's own.
-FMA_SHARED := $(EMU_SHARED:$E/%=$F/%)
-$F/%.o: override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
-$F/%.o: %.c $B/command
-	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -O3 $(EMU_FUSED) -c -o $@ $<
-$F/libcudnn.so.9: $(CUDNN_SRC:%.c=$F/%.o)
-$F/libcublasLt.so.13: $(CUBLASLT_SRC:%.c=$F/%.o)
-$F/libnccl.so.2: $(NCCL_SRC:%.c=$F/%.o)
-
-$(EMU_SHARED) $(FMA_SHARED): tests/emulator/exports.map
+$(EMU_SHARED): tests/emulator/exports.map
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=tests/emulator/exports.map -o $@ \
 	  $(filter %.o,$^) -lm
@@ -44,8 +34,7 @@ $(LIBS_TEST): %: %.o $(LIBS_HELP) $(EMU_SHARED)
 EMU_TEST += $(LIBS_TEST)
 EMU_RUN  += $(LIBS_TEST)
 emulator: $(EMU_SHARED)
-emulator-fma: $(FMA_SHARED)
--include $(LIBS_C:%.c=$B/%.d) $(CUDNN_SRC:%.c=$F/%.d) $(CUBLASLT_SRC:%.c=$F/%.d) $(NCCL_SRC:%.c=$F/%.d)
+-include $(LIBS_C:%.c=$B/%.d)
 
 # nvJPEG, as TRAINC_NVJPEG=$B/emulated/libnvjpeg.so.13: slightly different pixels than libjpeg.
 EMU_NVJPEG := $E/libnvjpeg.so.13

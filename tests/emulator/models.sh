@@ -1,11 +1,10 @@
 #!/bin/bash
 # Whole models on the emulated GPU: against PyTorch's numbers, and the effect of training steps on
-# the weights. The second half runs with lazy streams and in another order. Products and sums are
-# contracted if this machine supports it.
+# the weights. The second half runs with lazy streams and in another order.
 #
 #   tests/emulator/models.sh [FOLDER]
 set -u
-tests=${1:-${EMULATED_FUSED:-${EMULATED:-build/cc/emulated}}}/tests
+tests=${1:-${EMULATED:-build/cc/emulated}}/tests
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-models.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 

@@ -2,13 +2,11 @@
 # The op table on the emulated GPU, against the reference, in several orders of threads, blocks,
 # and streams. Each order must give the same bits: a kernel whose result depends on the order lacks
 # a barrier, or adds floats with atomics. Runs once: TF32, engines of one operation, the optimizers
-# against PyTorch and timm, and residual sums of layer norms; in FUSED, where products and sums are
-# contracted, if this machine supports it.
+# against PyTorch and timm, and residual sums of layer norms.
 #
-#   tests/emulator/ops.sh [FOLDER [FUSED]]
+#   tests/emulator/ops.sh [FOLDER]
 set -u
-apart=${1:-${EMULATED:-build/cc/emulated}}
-fused=${2:-${EMULATED_FUSED:-$apart}}
+folder=${1:-${EMULATED:-build/cc/emulated}}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ops.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 fails=0
@@ -38,7 +36,6 @@ same() { # name, as, [types that were not run]
   }
 }
 
-folder=$apart
 two="TEST_ONLY_DTYPE=fp32 bf16"
 run forward EMULATOR_ORDER=forward
 run shuffle "$two" EMULATOR_ORDER=shuffle:1 EMULATOR_PROTECT=1 EMULATOR_LAZY=1
@@ -46,20 +43,16 @@ run ahead "$two" EMULATOR_ORDER=ahead
 export TEST_NO_SLOW=1
 run few "$two" EMULATOR_MULTIPROCESSORS=1 EMULATOR_CACHE=2K EMULATOR_ORDER=reverse
 run few-ahead "$two" EMULATOR_MULTIPROCESSORS=1 EMULATOR_CACHE=2K EMULATOR_ORDER=ahead
-folder=$fused
 run tf32 TEST_TF32=1
 run plain EMULATOR_PLAIN=1
-run fused EMULATOR_ORDER=forward
 wait
 [ -s "$dir/forward" ] || fail "nothing was compared"
 grep ' rows, ' "$dir/forward.log"
 same forward forward
 for name in shuffle ahead; do same $name forward fp16; done
 for name in few few-ahead; do same $name few; done
-for name in tf32 plain fused; do same $name $name; done
-[ "$fused" = "$apart" ] || diff "$dir/forward" "$dir/fused" | grep -q '^> cuda' ||
-  fail "fused: the bits are those without contraction"
-changed=$(diff "$dir/tf32" "$dir/fused" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
+for name in tf32 plain; do same $name $name; done
+changed=$(diff "$dir/tf32" "$dir/forward" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
 [ "$changed" -gt 20 ] || fail "tf32: products do not use it"
 
 # Attention forward by cuDNN and backward by our kernels, the reverse, and with an older cuDNN:
@@ -80,12 +73,12 @@ attention wrong "" EMULATOR_CUDNN=91001
 same masked both
 cmp -s "$dir/only-gradient" "$dir/both" && fail "cuDNN's forward pass of attention has the bits of ours"
 
-TEST_BACKENDS=cuda "$fused/tests/ops/test_optim" >"$dir/optim.log" 2>&1 || {
+TEST_BACKENDS=cuda "$folder/tests/ops/test_optim" >"$dir/optim.log" 2>&1 || {
   cat "$dir/optim.log"
   fail "test_optim"
 }
 
-env -u TEST_NO_SLOW TEST_BACKENDS=cuda "$fused/tests/ops/test_residual" >"$dir/residual.log" 2>&1 || {
+env -u TEST_NO_SLOW TEST_BACKENDS=cuda "$folder/tests/ops/test_residual" >"$dir/residual.log" 2>&1 || {
   cat "$dir/residual.log"
   fail "test_residual"
 }
