@@ -22,6 +22,8 @@ run() { # settings, program
 run TEST_BACKENDS=cuda "$tests/models/test_resnet_golden"
 run TEST_BACKENDS=cuda "$tests/models/test_segment_golden"
 run TEST_BACKENDS=cuda "$tests/models/test_transformer_golden"
+run TEST_BACKENDS=cuda "$tests/pt2/test_pt2_golden"
+run TEST_BACKENDS=cuda "$tests/layers/test_layers_golden"
 for program in "$tests"/{session,train}/test_*[a-z]; do
   run TEST_DEVICE=cuda EMULATOR_LAZY=1 EMULATOR_ORDER=reverse "$program"
 done
