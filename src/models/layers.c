@@ -67,6 +67,17 @@ static struct layer layer_of(const struct layer_rule *rules, const char *prefix,
     return l;
 }
 
+bool layers_contain(const char *const *layers, const char *name)
+{
+    for (; layers && *layers; layers++) {
+        size_t len = strlen(*layers);
+
+        if (!strncmp(name, *layers, len) && name[len] == '.')
+            return true;
+    }
+    return false;
+}
+
 void layer_scales(const struct layer_rule *rules, const char *prefix,
                   const struct flat *f, double decay, float *scale)
 {

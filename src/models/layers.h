@@ -19,6 +19,10 @@
 
 #include "graph/flat.h"
 
+/* True if a parameter belongs to one of these layers (a list ended by NULL, or NULL): "head.bias"
+ * to "head", but "head_dist.bias" not. */
+bool layers_contain(const char *const *layers, const char *name);
+
 struct layer_rule {
     const char *pattern; /* POSIX extended; NULL ends the rules */
     int group;

@@ -1,19 +1,10 @@
 #include "pt2/depth.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "base/strbuf.h"
 
 enum { PER_LAYER = 12 }; /* parameters, as in timm: those of a transformer's block */
-
-static bool is_of_head(const char *name, const char *const *heads)
-{
-    for (; *heads; heads++)
-        if (**heads && !strncmp(name, *heads, strlen(*heads)))
-            return true;
-    return false;
-}
 
 /* Appends a name as part of a pattern: characters with a meaning there match any. */
 static void add_name(struct strbuf *pattern, const char *name)
@@ -37,15 +28,15 @@ static void end_layer(struct pt2_program *p, struct strbuf *pattern,
 
 const struct layer_rule *pt2_depth_rules(struct pt2_program *p, const char *const *heads)
 {
-    size_t most = (size_t)p->nweight / PER_LAYER + 2;
-    struct layer_rule *rule = arena_new(&p->mem, most * sizeof(*rule));
+    size_t max = (size_t)p->nweight / PER_LAYER + 2;
+    struct layer_rule *rule = arena_new(&p->mem, max * sizeof(*rule));
     struct strbuf pattern = STRBUF_INIT;
     int n = 0, layer = 0;
 
     for (int i = 0; i < p->nweight; i++) {
         const struct pt2_weight *w = &p->weight[i];
 
-        if (w->kind != PT2_PARAMETER || w->tied || is_of_head(w->name, heads))
+        if (w->kind != PT2_PARAMETER || w->tied || layers_contain(heads, w->name))
             continue;
         strbuf_addstr(&pattern, n ? "|" : "^(");
         add_name(&pattern, w->name);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/suggest.h"
+#include "models/layers.h"
 
 #define SUFFIX ".weight"
 
@@ -144,10 +145,10 @@ static void adopt(struct pt2_head *h, const struct pt2_program *p,
 /* True if a parameter belongs to a module of that name. */
 static bool has_module(const struct pt2_program *p, const char *name)
 {
-    size_t len = strlen(name);
+    const char *const layers[] = {name, NULL};
 
     for (int i = 0; i < p->nweight; i++)
-        if (!strncmp(p->weight[i].name, name, len) && p->weight[i].name[len] == '.')
+        if (layers_contain(layers, p->weight[i].name))
             return true;
     return false;
 }

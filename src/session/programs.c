@@ -4,17 +4,17 @@
 
 #include "base/error.h"
 #include "graph/flat.h"
+#include "models/layers.h"
 #include "session/head.h"
 #include "session/parts.h"
 
 /* True if a parameter belongs to the layer of that name. */
 static bool is_layer(const struct flat *f, const char *name)
 {
-    size_t len = strlen(name);
+    const char *const layers[] = {name, NULL};
 
     for (int i = 0; i < f->nsegment; i++)
-        if (!strncmp(f->segment[i].tensor->name, name, len) &&
-            f->segment[i].tensor->name[len] == '.')
+        if (layers_contain(layers, f->segment[i].tensor->name))
             return true;
     return false;
 }

@@ -150,17 +150,6 @@ const char *file_names_plain(const struct file_names *n, const char *name)
     return strncmp(name, n->prefix, len) ? name : name + len;
 }
 
-bool file_names_below(const char *const *layer, const char *name)
-{
-    for (; layer && *layer; layer++) {
-        size_t len = strlen(*layer);
-
-        if (!strncmp(name, *layer, len) && name[len] == '.')
-            return true;
-    }
-    return false;
-}
-
 bool file_names_no_bias(const struct file_names *n, const char *const *layer,
                         const char *name)
 {

@@ -57,9 +57,6 @@ bool file_names_extra(const struct file_names *n, const struct model_family *f,
 /* Returns a name of the file without the prefix; with a scheme, returns it unchanged. */
 const char *file_names_plain(const struct file_names *n, const char *name);
 
-/* True if `name` is that of a tensor below one of these layers (ended by NULL; or NULL). */
-bool file_names_below(const char *const *layer, const char *name);
-
 /* True if `name` is the bias of one of these layers (ended by NULL) and the file, which
  * follows another project's scheme, has only the layer's weight: its bias is zero. */
 bool file_names_no_bias(const struct file_names *n, const char *const *layer,

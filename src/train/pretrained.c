@@ -11,6 +11,7 @@
 #include "config/choices.h"
 #include "io/weights_file.h"
 #include "models/backbone.h"
+#include "models/layers.h"
 #include "session/head.h"
 #include "session/model_config.h"
 #include "session/state.h"
@@ -61,13 +62,13 @@ static const char *own_name(const struct loading *l, const struct tensor *t)
 
 static bool of_head(const struct loading *l, const char *name)
 {
-    return file_names_below(l->head, name);
+    return layers_contain(l->head, name);
 }
 
 /* True for an auxiliary head, of LOSSES or of the family: files may lack it. */
 static bool of_aux(const struct loading *l, const char *name)
 {
-    return losses_is_aux(name) || file_names_below(l->family->aux, name);
+    return losses_is_aux(name) || layers_contain(l->family->aux, name);
 }
 
 /* True for a parameter that no node reads, such as the encoder's classifier in ERFNet. */

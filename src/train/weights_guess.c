@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "models/layers.h"
 #include "ops/table.h"
 #include "train/remake.h"
 #include "train/statedict.h"
@@ -56,17 +57,6 @@ static void candidate_release(struct candidate *c)
     graph_free(c->graph);
 }
 
-static bool of_head(const struct candidate *c, const char *name)
-{
-    for (int i = 0; c->head[i]; i++) {
-        size_t len = strlen(c->head[i]);
-
-        if (!strncmp(name, c->head[i], len) && name[len] == '.')
-            return true;
-    }
-    return false;
-}
-
 /* Returns the number of the model's tensors that the file has with the same shape, or -1
  * if the file does not match the model. */
 static int score(const struct candidate *c)
@@ -77,7 +67,7 @@ static int score(const struct candidate *c)
     for (int i = 0; i < c->n && exact >= 0; i++) {
         const struct tensor *t = c->tensor[i];
         const struct safetensors_tensor *file = file_names_get(&c->names, t->name);
-        bool head = of_head(c, t->name);
+        bool head = layers_contain(c->head, t->name);
 
         if (file)
             used[file_names_index(&c->names, file)] = true;

@@ -160,12 +160,27 @@ static void test_one(void **state)
     assert_true(scale[0] == 0.5f && scale[1] == 1);
 }
 
+/* A layer is not the beginning of another one's name. */
+static void test_contain(void **state)
+{
+    static const char *const layers[] = {"head", "", "aux.0", NULL};
+
+    (void)state;
+    assert_true(layers_contain(layers, "head.bias"));
+    assert_true(layers_contain(layers, "aux.0.fc.weight"));
+    assert_false(layers_contain(layers, "head_dist.bias"));
+    assert_false(layers_contain(layers, "aux.01.weight"));
+    assert_false(layers_contain(layers, "head"));
+    assert_false(layers_contain(NULL, "head.bias"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers),
         cmocka_unit_test(test_simmim),
         cmocka_unit_test(test_one),
+        cmocka_unit_test(test_contain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
