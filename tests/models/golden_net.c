@@ -187,6 +187,8 @@ void golden_check_digest(const char *what, const struct tensor *t, const float *
     }
 }
 
+double golden_mean_floor;
+
 double golden_floor(const json_t *want, const struct tensor *t, double floor)
 {
     static const char mean[] = "running_mean";
@@ -200,7 +202,7 @@ double golden_floor(const json_t *want, const struct tensor *t, double floor)
     variance = json_number_value(json_array_get(json_object_get(want, name), 0)) /
                sqrt((double)tensor_len(t));
     free(name);
-    return fmax(floor, 1e-6 * sqrt(variance));
+    return fmax(floor, golden_mean_floor * sqrt(variance));
 }
 
 void golden_check_flat(struct trial *t, const char *what, const float *data, int n,

@@ -54,8 +54,10 @@ struct tolerance {
 };
 void golden_check_digest(const char *what, const struct tensor *t, const float *data,
                          const json_t *want, struct tolerance tol);
-/* Returns the floor for a tensor in `want`: for the running mean of a batch norm, it is at least
- * a small part of the standard deviation, because a mean may be 0 but for rounding. */
+/* The floor for the running mean of a batch norm, as a share of the standard deviation: a mean of
+ * a large network may be 0 but for rounding. 0 in the committed golden files; a survey sets it. */
+extern double golden_mean_floor;
+/* Returns the floor for a tensor of `want`: with golden_mean_floor, or `floor` if it is larger. */
 double golden_floor(const json_t *want, const struct tensor *t, double floor);
 /* Checks segments [0, n) of the flat array `data`; `want` must have exactly those. */
 void golden_check_flat(struct trial *t, const char *what, const float *data, int n,

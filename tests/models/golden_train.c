@@ -223,14 +223,14 @@ static void fill_labels(struct trial *t, int64_t classes)
 static bool is_replaced(const struct run *r, const struct tensor *t)
 {
     const json_t *list = json_object_get(r->golden, "formula"), *name;
+    bool found = false;
     size_t i;
 
     json_array_foreach(list, i, name)
     {
-        if (!strcmp(json_string_value(name), t->name))
-            return true;
+        found = found || !strcmp(json_string_value(name), t->name);
     }
-    return false;
+    return found;
 }
 
 static void fill_formula(struct trial *t, const struct segment *s, float *w)
@@ -327,8 +327,7 @@ static bool is_noisy(const struct run *r)
     return r->archive || json_object_get(r->golden, "noise");
 }
 
-/* Returns a tolerance of such a net: `least`, or more if PyTorch's own figures in fp32 are
- * far from those in fp64. */
+/* Returns a tolerance: `least`, or more if PyTorch's fp32 is far from its fp64. */
 static double tolerance_of(const struct run *r, const char *key, double least)
 {
     const json_t *noise = json_object_get(r->golden, "noise");
@@ -345,8 +344,7 @@ static double loss_tolerance(const struct run *r, size_t step)
     return fmax(1e-5, 10 * json_number_value(json_array_get(noise, step)));
 }
 
-/* Returns what a gradient may differ that is 0 but for rounding: a small part of the largest
- * one. */
+/* Returns the floor for gradients: a small part of the largest one. */
 static double rounding(const json_t *j)
 {
     const char *name;
@@ -386,16 +384,15 @@ static void check_statistics(struct trial *t, const struct run *r)
     for (int i = f->nparam; i < f->nsegment; i++) {
         const struct segment *s = &f->segment[i];
         const json_t *digest = json_object_get(want, s->tensor->name);
+        struct tolerance here = {tol, golden_floor(want, s->tensor, 1e-7)};
 
         if (digest)
-            golden_check_digest(
-                "statistics", s->tensor, w + s->offset, digest,
-                (struct tolerance){tol, golden_floor(want, s->tensor, 1e-7)});
+            golden_check_digest("statistics", s->tensor, w + s->offset, digest, here);
     }
     free(w);
 }
 
-/* Checks the weights of `from` in the inference net. */
+/* Checks the weights of `src` in the inference net. */
 static void check_eval(struct trial *src, const struct run *r, const json_t *want)
 {
     struct run inference = *r;
