@@ -357,8 +357,8 @@ class Branches(nn.Module):
 
 
 class Auxiliary(nn.Module):
-    """Auxiliary outputs, one in a list, and one that is None; the logits are not the first, and
-    the last layer of one output reads another one."""
+    """Three auxiliary outputs: one is in a list, one is None, and one reads the logits, which are
+    not the first output."""
 
     def __init__(self):
         super().__init__()
@@ -450,24 +450,26 @@ class Stages(nn.Module):
         return self.fc(self.blocks(self.stem(x)).mean((2, 3)))
 
 
-def small():
-    yield "residual", Residual(), 8
-    yield "tokens", Tokens(), 8
-    yield "moves", Moves(), 8
-    yield "general", General(), 8
-    yield "strides", Strides(), 4
-    yield "tied", Tied(), 2
-    yield "constants", Constants(), 8
-    yield "picks", Picks(), 8
-    yield "norms", Norms(), 8
-    yield "writes", Writes(), 8
-    yield "versions", Versions(), 8
-    yield "branches", Branches(), 8
-    yield "recurrent", Recurrent(), 8
-    yield "auxiliary", Auxiliary(), 8
-    yield "deep", Deep(), 12
-    yield "stages", Stages(), 8
-    yield "distilled", Distilled(), 4
+# The small networks and the sides of their images.
+SMALL = {
+    "residual": (Residual, 8),
+    "tokens": (Tokens, 8),
+    "moves": (Moves, 8),
+    "general": (General, 8),
+    "strides": (Strides, 4),
+    "tied": (Tied, 2),
+    "constants": (Constants, 8),
+    "picks": (Picks, 8),
+    "norms": (Norms, 8),
+    "writes": (Writes, 8),
+    "versions": (Versions, 8),
+    "branches": (Branches, 8),
+    "recurrent": (Recurrent, 8),
+    "auxiliary": (Auxiliary, 8),
+    "deep": (Deep, 12),
+    "stages": (Stages, 8),
+    "distilled": (Distilled, 4),
+}
 
 
 class Out(nn.Module):
@@ -485,7 +487,8 @@ def named(spec):
     """Returns the network KIND:NAME and the side of its images."""
     kind, name = spec.split(":")
     if kind == "small":
-        return next((model, side) for n, model, side in small() if n == name)
+        build, side = SMALL[name]
+        return build(), side
     if kind == "timm":
         import timm
         model = timm.create_model(name, num_classes=10)
@@ -554,7 +557,7 @@ def export(model, path, side):
 
 
 def outputs(out):
-    """Returns the logits, and then those of auxiliary outputs."""
+    """Returns all outputs of logits, the main one first."""
     main = out.pop("out") if isinstance(out, dict) else None
     return ([] if main is None else [main]) + torch.utils._pytree.tree_leaves(out)
 
@@ -827,11 +830,7 @@ def main(folder, *names):
     if names == ("-",):
         serve(folder)
         return
-    if not names:
-        torch.manual_seed(0)
-        for name, model, side in small():
-            write(folder, name, model, side)
-    for spec in names:
+    for spec in names or ["small:" + name for name in SMALL]:
         attempt(folder, spec)
         gc.collect()
 
