@@ -13,7 +13,7 @@
 #
 #   equal timm:resnet10t
 #   equal timm:resnet10t within PyTorch's rounding  with the tolerance of "noise" in the figures
-#   equal timm:resnet10t within its kinks          with that of "spread": PyTorch's figures change
+#   equal timm:resnet10t within its spread          with that of "spread": PyTorch's figures change
 #                                                  in such steps if weights are rounded
 #   equal timm:resnet10t with larger images        of the size for which it was trained, and slower
 #   imports timm:resnet10t                         with IMPORT=1, or PyTorch took longer than LIMIT
@@ -84,7 +84,7 @@ judge() {
   elif export_net "$1" noise && compare "$file"; then
     verdict="equal $1 within PyTorch's rounding"
   elif export_net "$1" spread && compare "$file"; then
-    verdict="equal $1 within its kinks"
+    verdict="equal $1 within its spread"
   elif { export_net "$1" large && compare "$file"; } || { export_net "$1" spread && compare "$file"; }; then
     verdict="equal $1 with larger images"
   else

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-r"""Trains networks on CIFAR-10 in PyTorch: ResNet-20, the counterpart of
-configs/cifar10/resnet20.yaml, or one of timm's with its first two strides left out, that of
-configs/cifar10/mobilenetv2.yaml.
+r"""Trains a network on CIFAR-10 in PyTorch, as configs/cifar10/resnet20.yaml does for ResNet-20
+and configs/cifar10/mobilenetv2.yaml for networks of timm, whose first two strides are left out.
 
 Batch 128, SGD with Nesterov momentum 0.9, cosine schedule per step with warmup, weight
 decay 5e-4 except on BN and biases, 4-pixel crop and flip, bf16 autocast, channels_last. The
