@@ -111,7 +111,7 @@ struct erase_rule {
     int mode, count;
 };
 
-/* A box of the image at y; `which`: its index among the boxes that fit. */
+/* A box of the image at y; `region`: its index among the boxes that fit. */
 __device__ static inline void erase_rect(const struct erase_levels *levels, int mode,
                                          const struct augment_key *k, uint32_t region,
                                          const struct augment_box *b, augment_dims d,

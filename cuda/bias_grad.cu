@@ -28,16 +28,16 @@ struct bias_state {
 };
 
 /*
- * If dy is all channels, or those from *from on, of a batch norm's dx: returns the offset
+ * If dy is all channels, or those from *channel on, of a batch norm's dx: returns the offset
  * that it adds to each channel, which is NaN where dx is. Else returns NULL.
  */
-static struct tensor *offset_of_dx(const struct tensor *dy, int64_t *src)
+static struct tensor *offset_of_dx(const struct tensor *dy, int64_t *channel)
 {
-    const struct tensor *whole = channel_slice_of(dy, src);
+    const struct tensor *whole = channel_slice_of(dy, channel);
     const struct node *p = (whole ? whole : dy)->producer;
 
     if (!whole)
-        *src = 0;
+        *channel = 0;
     return p && p->op == &op_batchnorm_grad_apply ? p->in[BATCHNORM_GRAD_APPLY_OFFSET]
                                                   : nullptr;
 }

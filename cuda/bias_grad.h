@@ -8,7 +8,7 @@
 /* Returns the blocks that sum the rows of tile t, each leaving a row of sums. */
 int bias_grad_chunks(const struct device *dev, const tile *t);
 /* Adds the rows of sums [chunks][channels] in fp64; stores the first `own` channels. */
-void bias_grad_combine(struct device *dev, const float *sums, float *db, int own,
-                       int channels, int chunks);
+void bias_grad_combine(struct device *dev, const float *sums, float *db,
+                       int channels_used, int channels, int chunks);
 
 #endif

@@ -131,7 +131,7 @@ __device__ static inline void load_taps(const T *w, const depthwise &k, int firs
     }
 }
 
-/* Adds the contribution of a row of x, from pixel `from` on, with taps f. All loads of a
+/* Adds the contribution of a row of x, from pixel `src` on, with taps f. All loads of a
  * row are issued before the first is used. Pixels outside the image are not multiplied, as
  * taps may be NaN. */
 template <int K, int KIND, bool WHOLE, class T>

@@ -80,7 +80,7 @@ static const char *grad_claim(struct region *r, struct graph *, struct node *n,
     return nullptr;
 }
 
-/* Adds the products of a strip of dy and the pixels of x from `from` on. Pixels outside the
+/* Adds the products of a strip of dy and the pixels of x from `src` on. Pixels outside the
  * image are not multiplied, as dy may be NaN. */
 template <int K, int KIND, bool WHOLE, class T>
 __device__ static inline void

@@ -54,10 +54,10 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
     const row_input &r = in.row;
     int classes = (int)r.classes, lane = (int)threadIdx.x % 32;
     struct dice_class *all = reinterpret_cast<struct dice_class *>(bytes);
-    struct dice_class *sums_of_warp = all + (int)threadIdx.x / 32 * classes;
+    struct dice_class *warp_sums = all + (int)threadIdx.x / 32 * classes;
 
     for (int k = lane; k < classes; k += 32)
-        sums_of_warp[k].overlap = sums_of_warp[k].mass = sums_of_warp[k].labels = 0;
+        warp_sums[k].overlap = warp_sums[k].mass = warp_sums[k].labels = 0;
     for (int64_t i = row_first<ROWS_WARP>(); i < r.rows; i += row_step<ROWS_WARP>()) {
         const float *z = r.z + i * classes;
         int label = row_label(&r.labels, i);
@@ -69,9 +69,9 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         for (int k = lane; k < classes; k += 32) {
             double p = (double)expf(z[k] - lse);
 
-            sums_of_warp[k].mass += label >= classes ? (double)NAN : in.squared ? p * p : p;
-            sums_of_warp[k].overlap += k == label ? p : 0;
-            sums_of_warp[k].labels += k == label;
+            warp_sums[k].mass += label >= classes ? (double)NAN : in.squared ? p * p : p;
+            warp_sums[k].overlap += k == label ? p : 0;
+            warp_sums[k].labels += k == label;
         }
     }
     __syncthreads();

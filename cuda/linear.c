@@ -71,7 +71,7 @@ static int64_t rows_of(const struct tensor *t)
 
 /* ---- gelu ---- */
 
-/* True if the GEMM that makes `from` may apply n, an op on it. */
+/* True if the GEMM that makes `src` may apply n, an op on it. */
 static bool may_fuse(const struct node *n, const struct tensor *src,
                      const struct device *dev)
 {

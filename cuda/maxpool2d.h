@@ -17,7 +17,7 @@ struct maxpool {
 /* The channels of y start at channel `from` of `whole` (which may be y itself). */
 struct maxpool maxpool_of(const struct pool2d_attrs *a, const struct tensor *x,
                           const struct tensor *y, const struct tensor *whole,
-                          int64_t from);
+                          int64_t start);
 
 /* Runs on dev->stream; y: start of `whole`. */
 void cuda_maxpool(struct device *dev, const struct maxpool *p, enum dtype t,

@@ -28,12 +28,12 @@ __global__ void __launch_bounds__(BLOCK)
 
     if (i >= p.count)
         return;
-    int32_t start = p.token[i / p.channels];
+    int32_t choice = p.token[i / p.channels];
 
-    if (start >= 0)
-        v = to_float(x[(int64_t)(start / p.top) * p.channels + i % p.channels]);
-    if (start >= 0 && p.gate)
-        v *= p.gate[start];
+    if (choice >= 0)
+        v = to_float(x[(int64_t)(choice / p.top) * p.channels + i % p.channels]);
+    if (choice >= 0 && p.gate)
+        v *= p.gate[choice];
     y[i] = from_float<T>(v);
 }
 

@@ -47,7 +47,7 @@ void cuda_cut_channels(struct device *dev, void *dst, enum dtype dst_type,
 
 /*
  * True if computing `all` channels, a multiple of 8, is worthwhile when only the first
- * `own` are needed: in 16-bit floats, and up to a third more, as these layers are not
+ * `used` are needed: in 16-bit floats, and up to a third more, as these layers are not
  * bound by GEMMs.
  */
 static inline bool cuda_pays_to_fill(enum dtype type, int64_t used, int64_t all)

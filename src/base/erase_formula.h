@@ -13,7 +13,7 @@ enum { ERASE_COUNT = 1000, ERASE_LEVELS = 4096, ERASE_TRIES = 10 };
 
 enum erase_mode { ERASE_PIXEL, ERASE_RAND, ERASE_CONST };
 
-/* Draws box number `which` of n, with 1/n of the area; returns false if ten tries did not
+/* Draws box number `region` of n, with 1/n of the area; returns false if ten tries did not
  * fit. */
 HOST_DEVICE static inline bool erase_box(const struct augment_key *k, int w, int h, int n,
                                          int region, struct augment_box *b)
@@ -47,7 +47,7 @@ HOST_DEVICE static inline int erase_tries(const struct augment_key *k, double pr
     return augment_uniform(r.v[0]) < probability ? augment_integer(r.v[1], 1, count) : 0;
 }
 
-/* Returns words of noise: the i-th four of box `which` of those that fit. */
+/* Returns words of noise: the i-th four of box `region` of those that fit. */
 HOST_DEVICE static inline struct philox erase_noise(const struct augment_key *k,
                                                     uint32_t region, uint64_t i)
 {

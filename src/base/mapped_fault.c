@@ -71,10 +71,10 @@ static void path_at(uint64_t address, char *path, size_t size)
 
     path[0] = '\0';
     while (m.fd >= 0 && c >= 0) {
-        uint64_t start = maps_number(&m, &c), dst = maps_number(&m, &c);
+        uint64_t start = maps_number(&m, &c), end = maps_number(&m, &c);
 
         maps_path(&m, path, size);
-        if (address >= start && address < dst)
+        if (address >= start && address < end)
             break;
         path[0] = '\0';
     }

@@ -23,7 +23,8 @@ struct cmdline ensemble_others(const struct cmdline *line);
  * whose configuration is `first`; exits with usage() if the tasks differ.
  * `own` is memory that `cfg` needs; the caller releases own->mem and `cfg`. */
 void ensemble_config(const char *path, const struct cmdline *line,
-                     const struct config *first, struct cmdline *own, struct config *cfg);
+                     const struct config *first, struct cmdline *member,
+                     struct config *cfg);
 
 /* The members besides the first one, which `infer` runs. Initialize with {0}. */
 struct ensemble {

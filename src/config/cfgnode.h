@@ -80,7 +80,7 @@ struct cfgnode_entry *cfgnode_entry(const struct cfgnode *n,
 const char *cfgnode_near(const struct cfgnode *root, const char *key, bool sections);
 
 /* As merge_from_other_cfg and merge_from_list in yacs. BASE in a list is an error. */
-void cfgnode_merge(struct cfgnode *into, const struct cfgnode *from, struct problems *p);
+void cfgnode_merge(struct cfgnode *into, const struct cfgnode *src, struct problems *p);
 void cfgnode_merge_list(struct cfgnode *into, const struct cfgnode_pair *pair, int n,
                         struct problems *p);
 

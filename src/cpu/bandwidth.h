@@ -19,7 +19,7 @@ void cpu_copy(const struct device *dev, void *dst, const void *src, size_t size,
  * non-temporal stores on Zen 4: 83 GB/s instead of 26).
  */
 enum { CPU_FILL = 0x3f };
-void cpu_read(const struct device *dev, const void *from, size_t size);
+void cpu_read(const struct device *dev, const void *src, size_t size);
 void cpu_fill(const struct device *dev, void *dst, size_t size, bool streamed);
 
 /*

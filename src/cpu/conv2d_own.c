@@ -306,7 +306,7 @@ static void data_grad_run(struct step *s, struct device *dev)
 
 /* ---- weight gradient ---- */
 
-/* Returns the first unclaimed node of this op that reads dy as its input `which`. */
+/* Returns the first unclaimed node of this op that reads dy as its input `index`. */
 static struct node *free_reader(const struct graph *g, const struct tensor *dy,
                                 const struct op *op, int index)
 {

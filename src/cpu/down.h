@@ -12,7 +12,7 @@
 
 enum { DOWN_BLOCK = 16 }; /* channels */
 
-/* True if computing the first `own` of `all` channels takes as long as computing all. */
+/* True if computing the first `used` of `all` channels takes as long as computing all. */
 static inline bool down_padded(int64_t used, int64_t all)
 {
     return (used + DOWN_BLOCK - 1) / DOWN_BLOCK * DOWN_BLOCK >= all;

@@ -59,7 +59,7 @@ CLONES static void store_part(enum dtype t, const float *src, int64_t n, void *y
     }
 }
 
-/* Writes row i of the result: the sum of `n` rows of x, which `from` lists by slot or -1,
+/* Writes row i of the result: the sum of `n` rows of x, which `src` lists by slot or -1,
  * times their gates. */
 static void sum_rows(const struct job *j, const int32_t *src, const float *gate,
                      int64_t n, int64_t i)

@@ -52,7 +52,7 @@ static inline struct tile_shapes tile_shapes(int depth)
 void tile_config(const struct tile_shapes *s);
 void tile_release(void);
 void tile_zero(int t);
-void tile_load(int t, const void *from, int64_t stride);
+void tile_load(int t, const void *src, int64_t stride);
 void tile_store(int t, void *dst, int64_t stride);
 void tile_multiply(int sum, int left, int right);
 #else

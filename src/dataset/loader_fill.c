@@ -43,7 +43,7 @@ static uint64_t loader_augmented(uint64_t epoch, const struct sampler *order,
            (uint64_t)sampler_copy(order, position);
 }
 
-/* Returns the position in the epoch of this process's sample number `own`, at index `pos`
+/* Returns the position in the epoch of this process's sample number `number`, at index `pos`
  * of its batch. */
 static int64_t loader_position(const struct loader *l, int64_t number, int pos)
 {

@@ -71,14 +71,14 @@ static void send(int rank, int tag, int64_t number)
 }
 
 /* Receives a message if there is one. */
-static bool receive(int start, int tag, int64_t *number)
+static bool receive(int rank, int tag, int64_t *number)
 {
     const struct mpi_library *lib = mpi_opened();
     int there = 0;
 
-    if (lib->Iprobe(start, tag, roll.comm, &there, MPI_STATUSES_IGNORE_) || !there)
+    if (lib->Iprobe(rank, tag, roll.comm, &there, MPI_STATUSES_IGNORE_) || !there)
         return false;
-    return !lib->Recv(number, sizeof(*number), lib->type_byte, start, tag, roll.comm,
+    return !lib->Recv(number, sizeof(*number), lib->type_byte, rank, tag, roll.comm,
                       MPI_STATUSES_IGNORE_);
 }
 

@@ -50,17 +50,17 @@ static struct {
     struct datagram answer;
 } net = {.fd = -1};
 
-/* Binds (`own`) or connects a socket to that address. Returns -1 on failure. */
-static int socket_at(const struct addrinfo *a, bool bind_it)
+/* Binds or connects a socket to that address. Returns -1 on failure. */
+static int socket_at(const struct addrinfo *a, bool bind_port)
 {
     int fd = socket(a->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int rc, no = 0;
 
     if (fd < 0)
         return -1;
-    if (bind_it && a->ai_family == AF_INET6) /* the same socket serves IPv4 */
+    if (bind_port && a->ai_family == AF_INET6) /* the same socket serves IPv4 */
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-    if (bind_it)
+    if (bind_port)
         rc = bind(fd, a->ai_addr, a->ai_addrlen);
     else
         rc = connect(fd, a->ai_addr, a->ai_addrlen);
@@ -78,14 +78,14 @@ static bool is_loopback(const char *host)
            !strcmp(host, "::1");
 }
 
-/* Connects to "host:port" or, if `own`, binds that port of this machine. Returns -1 on
+/* Connects to "host:port" or, with `bind_port`, binds that port of this machine. Returns -1 on
  * failure. */
-static int open_socket(const char *address, bool bind_it)
+static int open_socket(const char *address, bool bind_port)
 {
     static const int families[] = {AF_INET6, AF_INET};
     const char *colon = strrchr(address, ':');
     char *host = xasprintf("%.*s", (int)(colon - address), address);
-    bool any = bind_it && !is_loopback(host);
+    bool any = bind_port && !is_loopback(host);
     int fd = -1;
 
     for (int i = 0; i < (any ? 2 : 1) && fd < 0; i++) {
@@ -97,7 +97,7 @@ static int open_socket(const char *address, bool bind_it)
         if (getaddrinfo(any ? NULL : host, colon + 1, &hints, &all))
             continue;
         for (const struct addrinfo *a = all; a && fd < 0; a = a->ai_next)
-            fd = socket_at(a, bind_it);
+            fd = socket_at(a, bind_port);
         freeaddrinfo(all);
     }
     free(host);

@@ -96,7 +96,7 @@ struct tensor {
     bool wants_grad; /* set by autodiff: trainable, or depends on a trainable tensor */
     bool root;       /* computed even if no node reads it */
     struct tensor *grad;
-    bool integer;    /* buffers: of integers, fp32 in memory, int64 in files */
+    bool integer; /* buffers: of integers, fp32 in memory, int64 in files */
     struct tensor *statistic_of; /* the buffer updated by this batch statistic */
     struct init init;
     const char *const *also; /* other names of a parameter in files (tied weights); */
@@ -124,9 +124,9 @@ bool tensor_is_float(const struct tensor *t);
 /* Gets the element strides of the stored order, one per logical dim. */
 void tensor_strides(const struct tensor *t, int64_t stride[TENSOR_DIMS]);
 
-/* For the shape functions of ops: sets dims, layout, and dtype of `t` as those of `from`,
+/* For the shape functions of ops: sets dims, layout, and dtype of `t` as those of `src`,
  * or as given. */
-void tensor_like(struct tensor *t, const struct tensor *from);
+void tensor_like(struct tensor *t, const struct tensor *src);
 void tensor_plain(struct tensor *t, enum dtype dtype, int ndim, const int64_t *dim);
 void tensor_image(struct tensor *t, enum dtype dtype, int64_t n, int64_t c, int64_t h,
                   int64_t w);

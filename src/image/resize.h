@@ -24,7 +24,7 @@
 #include "image/image.h"
 
 /* Returns the axis that maps all of [from, to) to `out` pixels without taps outside. */
-struct resize_axis resize_axis_all(int from, int end, int out);
+struct resize_axis resize_axis_all(int begin, int end, int out);
 
 /* Owns tables and the intermediate image; one per thread, reused. Initialize to {0}. */
 struct resizer {

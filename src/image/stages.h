@@ -1,9 +1,9 @@
 /*
  * Measures the time of each stage of making samples, in thread seconds:
  *
- *   double from = stage_begin(times);
+ *   double start = stage_begin(times);
  *   ... read ...
- *   stage_end(times, STAGE_READ, &from);      the time since `from` was reading
+ *   stage_end(times, STAGE_READ, &start);     the time since `start` was reading
  *
  * With `times` NULL nothing is measured and no clock is read.
  */
@@ -45,17 +45,17 @@ static inline double stage_begin(const struct stage_times *t)
     return t ? clock_now() : 0;
 }
 
-static inline void stage_end(struct stage_times *t, enum stage stage, double *src)
+static inline void stage_end(struct stage_times *t, enum stage stage, double *start)
 {
     double now;
 
     if (!t)
         return;
     now = clock_now();
-    t->seconds[stage] += now - *src;
+    t->seconds[stage] += now - *start;
     if (t->log && t->log->n < STAGE_LOG)
-        t->log->entry[t->log->n++] = (struct stage_stretch){stage, *src, now};
-    *src = now;
+        t->log->entry[t->log->n++] = (struct stage_stretch){stage, *start, now};
+    *start = now;
 }
 
 const char *stage_name(enum stage stage); /* "read" */

@@ -107,11 +107,11 @@ static tmsize_t tiff_on_write(thandle_t handle, void *src, tmsize_t n)
     return -1;
 }
 
-static toff_t tiff_on_seek(thandle_t handle, toff_t offset, int start)
+static toff_t tiff_on_seek(thandle_t handle, toff_t offset, int whence)
 {
     struct tiff_source *s = handle;
 
-    s->at = offset + (start == SEEK_CUR ? s->at : start == SEEK_END ? s->len : 0);
+    s->at = offset + (whence == SEEK_CUR ? s->at : whence == SEEK_END ? s->len : 0);
     return s->at;
 }
 

@@ -73,7 +73,7 @@ static float deep_value(const struct deep *d, const uint8_t *p)
     return d->bytes == 1 ? (float)u.i8 : d->bytes == 2 ? (float)u.i16 : (float)u.i32;
 }
 
-/* Keeps samples `from` to `end` of the pixels of a block at (x, y), which has `step`
+/* Keeps samples `begin` to `end` of the pixels of a block at (x, y), which has `step`
  * samples per pixel. */
 static void deep_keep(const struct deep *d, uint32_t x0, uint32_t y0,
                       const uint8_t *block, int step, int begin, int end)

@@ -83,7 +83,7 @@ static void transform_crop_axis(struct resize_axis *a, int want, enum side side,
 }
 
 /*
- * Selects the outputs in the window of `want` pixels that starts `from` pixels right of
+ * Selects the outputs in the window of `want` pixels that starts `begin` pixels right of
  * the left edge of the (flipped) image: fewer if the image ends, but at least one. *dst
  * is their position in the result.
  */

@@ -78,7 +78,7 @@ static int webp_open(const struct decoder_file *file, int *w, int *h, struct str
     return 0;
 }
 
-/* Decodes the pixels of the first frame from `from` on, in pixels of the frame, to to[0]. */
+/* Decodes the pixels of the first frame from `src` on, in pixels of the frame. */
 static int webp_decode(const WebPData *frame, struct webp_box src, uint8_t *dst,
                        size_t stride, struct strbuf *why)
 {

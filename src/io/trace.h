@@ -30,7 +30,7 @@ void trace_init(struct trace *t, double zero);
 void trace_lane(struct trace *t, int lane, const char *name);
 /* Values written before trace_span_end are shown with the span. */
 struct json_writer *trace_span(struct trace *t, int lane, const char *category,
-                               const char *name, double from, double end);
+                               const char *name, double begin, double end);
 void trace_span_end(struct trace *t);
 /* Completes, writes, and frees the trace; "-" is standard output. */
 int trace_write(struct trace *t, const char *path);

@@ -39,7 +39,7 @@ const char *convert_transpose(struct convert *c, const char *v, int n,
                               const int64_t *perm);
 /* In dim, 0 keeps the dim of v, and -1 is computed, as in Reshape. */
 const char *convert_reshape(struct convert *c, const char *v, int n, const int64_t *dim);
-const char *convert_slice(struct convert *c, const char *v, int axis, int64_t from,
+const char *convert_slice(struct convert *c, const char *v, int axis, int64_t begin,
                           int64_t end, int64_t step);
 /* Adds zeros before and after each of n dims: amount[0..n) before, amount[n..2n) after. */
 const char *convert_pad(struct convert *c, const char *v, int n, const int64_t *amount);

@@ -138,7 +138,7 @@ static const char *slice_shape(struct node *n)
     return NULL;
 }
 
-struct tensor *channel_slice_of(const struct tensor *t, int64_t *src)
+struct tensor *channel_slice_of(const struct tensor *t, int64_t *channel)
 {
     const struct node *n = t->producer;
     const struct slice_attrs *a;
@@ -148,7 +148,7 @@ struct tensor *channel_slice_of(const struct tensor *t, int64_t *src)
     a = n->attrs;
     if (a->axis != IMAGE_C)
         return NULL;
-    *src = a->from;
+    *channel = a->from;
     return n->in[0];
 }
 

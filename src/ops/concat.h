@@ -42,7 +42,7 @@ int64_t concat_step(const struct tensor *t, int axis);
  * For kernels that read a slice of channels in place: returns the image of which t is a
  * slice of channels, and its first channel there; NULL if t is no such slice.
  */
-struct tensor *channel_slice_of(const struct tensor *t, int64_t *from);
+struct tensor *channel_slice_of(const struct tensor *t, int64_t *channel);
 
 /* True if n concatenates channels of images. */
 bool concat_of_channels(const struct node *n);

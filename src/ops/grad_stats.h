@@ -25,6 +25,6 @@ struct grad_stats_attrs {
 void grad_stats(struct builder *b, struct tensor *grads, struct tensor *control);
 /* group NULL: everything is local. `from` is a multiple of 16. */
 void grad_stats_shared(struct builder *b, struct tensor *grads, struct tensor *control,
-                       const struct collective *group, int64_t from, int64_t len);
+                       const struct collective *group, int64_t start, int64_t len);
 
 #endif

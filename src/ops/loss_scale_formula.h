@@ -8,7 +8,7 @@
 #include "ops/control.h"
 
 /* `overflow_at`: the update, from 1, whose gradients are infinite (for tests); 0: none.
- * `own`: index of the scale in control.own, from 1; 0: control.loss_scale. */
+ * `separate`: index of the scale in control.own, from 1; 0: control.loss_scale. */
 HOST_DEVICE static inline float loss_scale_value(const struct control *c,
                                                  const struct accumulation *a,
                                                  int overflow_at, int separate)

@@ -14,8 +14,8 @@
 
 enum { METRICS_TOP = 5 };
 
-/* True if logit `other` at index k beats `own` at index label. A NaN beats everything as
- * `other` and nothing as `own`. */
+/* True if logit `other` at index k beats `correct` at index label. A NaN beats everything as
+ * `other` and nothing as `correct`. */
 HOST_DEVICE static inline bool metrics_beats(float other, int64_t k, float correct,
                                              int64_t label)
 {

@@ -29,7 +29,7 @@ HOST_DEVICE static inline double mix_uniform(uint32_t word)
     return ((double)word + 0.5) / 4294967296.0;
 }
 
-/* log of a Gamma(a) variate; `which` is 0 or 1 */
+/* log of a Gamma(a) variate; `index` is 0 or 1 */
 HOST_DEVICE static inline double mix_log_gamma(uint64_t seed, uint64_t run, int64_t i,
                                                double a, int index)
 {

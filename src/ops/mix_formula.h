@@ -36,30 +36,30 @@ HOST_DEVICE static inline int mix_clip(int v, int high)
     return v < 0 ? 0 : v > high ? high : v;
 }
 
-/* [*from, *to) around a center that is uniform over the side, clipped: the box of timm
+/* [*begin, *end) around a center that is uniform over the side, clipped: the box of timm
  * 1.0.31, which is a line wider than that of timm 0.4 if its side is odd. */
-HOST_DEVICE static inline void mix_span(uint32_t word, int side, int cut, int *src,
-                                        int *dst)
+HOST_DEVICE static inline void mix_span(uint32_t word, int side, int cut, int *begin,
+                                        int *end)
 {
     int center = (int)philox_below(word, (uint32_t)side);
 
-    *src = mix_clip(center - cut / 2, side);
-    *dst = mix_clip(center + (cut + 1) / 2, side);
+    *begin = mix_clip(center - cut / 2, side);
+    *end = mix_clip(center + (cut + 1) / 2, side);
 }
 
 /* A length in [side * low, side * high), and a corner uniform over all positions that
  * fit. */
 HOST_DEVICE static inline void mix_span_between(uint32_t length, uint32_t corner,
-                                                int side, float low, float high, int *src,
-                                                int *dst)
+                                                int side, float low, float high,
+                                                int *begin, int *end)
 {
     int least = (int)((float)side * low), max = (int)((float)side * high);
     int cut = least;
 
     if (max > least)
         cut += (int)philox_below(length, (uint32_t)(max - least));
-    *src = (int)philox_below(corner, (uint32_t)(side - cut + 1));
-    *dst = *src + cut;
+    *begin = (int)philox_below(corner, (uint32_t)(side - cut + 1));
+    *end = *begin + cut;
 }
 
 HOST_DEVICE static inline struct mix_draw mix_draw(const struct mix_rule *m,

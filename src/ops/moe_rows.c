@@ -104,9 +104,9 @@ static void moe_dispatch_ref(const struct step *s)
     float *y = s->out[0];
 
     for (int64_t i = 0; i < tensor_len(n->out[0]); i++) {
-        int64_t start = token[i / c];
+        int64_t choice = token[i / c];
 
-        y[i] = start < 0 ? 0 : x[start / top * c + i % c] * (gate ? gate[start] : 1);
+        y[i] = choice < 0 ? 0 : x[choice / top * c + i % c] * (gate ? gate[choice] : 1);
     }
 }
 

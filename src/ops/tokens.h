@@ -25,7 +25,7 @@ enum { SLICE_TOKENS_GRAD_DY }; /* dx [B,tokens,C]: dy, surrounded by zeros */
 
 struct tensor *prepend_token(struct builder *b, struct tensor *x, struct tensor *token,
                              const char *layer);
-struct tensor *slice_tokens(struct builder *b, struct tensor *x, int from, int len,
+struct tensor *slice_tokens(struct builder *b, struct tensor *x, int start, int len,
                             const char *layer);
 struct tensor *select_token(struct builder *b, struct tensor *x, int i,
                             const char *layer);

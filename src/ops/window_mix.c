@@ -160,13 +160,13 @@ static void mix_window(const struct window_mix_size *s, int64_t image, int windo
 
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
-            int64_t start = token_at(s, image, window, j);
+            int64_t src = token_at(s, image, window, j);
 
-            for (int c = 0; c < s->channels && start >= 0; c++) {
+            for (int c = 0; c < s->channels && src >= 0; c++) {
                 int64_t first = (int64_t)(c / s->head) * n;
 
                 y[i * s->channels + c] +=
-                    (double)x[start + c] *
+                    (double)x[src + c] *
                     (transposed ? w[(first + j) * n + i] : w[(first + i) * n + j]);
             }
         }
@@ -294,12 +294,12 @@ static double pair_sum(const struct step *s, const struct window_mix_size *z, in
     for (int64_t image = 0; image < z->images; image++)
         for (int window = 0; window < z->windows; window++) {
             int64_t dst = token_at(z, image, window, i);
-            int64_t start = j < 0 ? 0 : token_at(z, image, window, j);
+            int64_t src = j < 0 ? 0 : token_at(z, image, window, j);
 
-            if (dst < 0 || start < 0)
+            if (dst < 0 || src < 0)
                 continue;
             for (int c = head * z->head; c < (head + 1) * z->head; c++)
-                sum += j < 0 ? (double)dy[dst + c] : (double)dy[dst + c] * x[start + c];
+                sum += j < 0 ? (double)dy[dst + c] : (double)dy[dst + c] * x[src + c];
         }
     return sum;
 }

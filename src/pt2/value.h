@@ -65,7 +65,7 @@ bool pt2_value_order(const struct pt2_value *v, int *order);
 bool pt2_value_view(struct pt2_value *v, int ndim, const int64_t *dim);
 
 /* Moves dim from[i] to position i. */
-void pt2_value_permute(struct pt2_value *v, const int *from);
+void pt2_value_permute(struct pt2_value *v, const int *src);
 
 /* Expands to dims that v broadcasts to; dims of size 1 are repeated. Returns false if it
  * does not. */
@@ -78,7 +78,7 @@ int64_t pt2_value_all(const struct pt2_value *v);
 bool pt2_value_same(const struct pt2_value *a, const struct pt2_value *b);
 
 /* Positions [from, from + len) of dim d. */
-struct pt2_value pt2_value_part(const struct pt2_value *x, int d, int64_t from,
+struct pt2_value pt2_value_part(const struct pt2_value *x, int d, int64_t start,
                                 int64_t len);
 
 /* Copies n dims; `src` may be NULL if there are none. */

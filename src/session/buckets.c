@@ -68,7 +68,7 @@ static struct bucket *next_bucket(struct buckets *l, int64_t offset, int grads)
     return &l->item[l->n++];
 }
 
-/* Cuts one backward phase into buckets; its gradients begin at float `from`. */
+/* Cuts one backward phase into buckets; its gradients begin at float `start`. */
 static void find_phase(struct buckets *l, const struct graph *g, int64_t bytes,
                        int64_t start, int *grads)
 {

@@ -8,7 +8,7 @@
 #include "session/session.h"
 
 /* True for the programs that train only the head. */
-bool session_holds(enum session_program which);
+bool session_holds(enum session_program index);
 
 /* Runs the program of batch norm statistics and copies those of the batch, in the order of
  * the buffers. Waits for the device. */
@@ -17,7 +17,7 @@ void session_stats_lent(struct session *s, const struct lent_batch *b, float *st
 /* Compiles the training programs, with mixup and cutmix if s->mixing, and with s->phases
  * those of the head. */
 void session_compile_train(struct session *s);
-void session_drop_program(struct session *s, enum session_program which);
+void session_drop_program(struct session *s, enum session_program index);
 
 /* Grows the memory of all programs to the size they need and gives them its address. */
 void session_bind(struct session *s);
@@ -28,7 +28,7 @@ bool session_ema_on_host(const struct session *s);
 
 /* Returns the input of a program that holds this array of a batch; NULL if the program does
  * not read it. */
-const struct tensor *session_batch_array(const struct build *b, enum batch_array which);
+const struct tensor *session_batch_array(const struct build *b, enum batch_array index);
 
 /* Returns the largest batch (pixels, labels, ...) of any program in bytes. */
 size_t session_slot_size(const struct session *s);
@@ -46,7 +46,7 @@ size_t session_flat_bytes(const struct session *s, enum memory m);
 void session_copy(const struct session *s, enum memory m, float *dst);
 void session_put(struct session *s, enum memory m, const float *src);
 
-/* Copies metrics from the device address `from`. Waits for it. */
-struct metrics session_get_metrics(const struct session *s, const void *from);
+/* Copies metrics from the device address `src`. Waits for it. */
+struct metrics session_get_metrics(const struct session *s, const void *src);
 
 #endif

@@ -45,7 +45,7 @@ const char *quantized_keep_unmatched(const struct graph *g,
  * empty graph. *map receives the new tensor of each tensor of `from`, by id (free() it).
  * `from` must outlive the new graph, which uses its names.
  */
-void quantized_net(struct builder *b, const struct graph *from,
+void quantized_net(struct builder *b, const struct graph *src,
                    const struct tensor *logits, const struct quantized_choice *c,
                    struct tensor ***map);
 

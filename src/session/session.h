@@ -156,10 +156,10 @@ void session_eval_begin(struct session *s, bool ema);
 void session_eval(struct session *s, const void *pixels, const void *labels);
 void session_eval_lent(struct session *s, const struct lent_batch *b);
 /* Waits for the device. Returns zeros if these weights were not evaluated. */
-struct metrics session_eval_metrics(const struct session *s, enum session_weights which);
+struct metrics session_eval_metrics(const struct session *s, enum session_weights index);
 /* Segmentation: matrix[y * K + p] counts the pixels of class y that were predicted as p;
  * see ops/confusion.h. Waits for the device. */
-void session_eval_matrix(const struct session *s, enum session_weights which,
+void session_eval_matrix(const struct session *s, enum session_weights index,
                          int64_t *matrix);
 /* Copies the logits of the last evaluated batch (of the EMA if it is evaluated, too) as
  * floats with the classes last: [N, K] or [N, h, w, K]. Waits for the device. */

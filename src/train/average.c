@@ -40,12 +40,12 @@ static enum safetensors_dtype written_dtype(const struct average_item *item)
 static int copied_from(const struct average_item *item)
 {
     const struct average *a = item->a;
-    int start = a->chosen[0];
+    int base = a->chosen[0];
 
     for (int k = 1; item->count && k < a->nchosen; k++)
-        if (item->count[a->chosen[k]] > item->count[start])
-            start = a->chosen[k];
-    return start;
+        if (item->count[a->chosen[k]] > item->count[base])
+            base = a->chosen[k];
+    return base;
 }
 
 static const void *read_file(const struct average_item *item, int file)

@@ -17,7 +17,7 @@ void data_part_check(const struct config *cfg, struct problems *p);
 
 /* Returns the part of the open split `all` that `which` uses: a data set that owns `all`,
  * or `all` itself if no key selects a part. Dies if the part is empty. */
-struct dataset *data_part(const struct config *cfg, enum data_split which,
+struct dataset *data_part(const struct config *cfg, enum data_split number,
                           struct dataset *all);
 
 #endif

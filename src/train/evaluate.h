@@ -44,7 +44,7 @@ bool evaluate_report(struct session *s, struct feed *f, const char *title,
 void evaluate_release(struct evaluation *e); /* `e` may be {0}. */
 
 /* Scores without samples are NaN, as is top5 with five classes or fewer. */
-struct scores evaluate_scores(const struct evaluation *e, enum session_weights which);
+struct scores evaluate_scores(const struct evaluation *e, enum session_weights index);
 
 double evaluate_rate(const struct evaluation *e); /* valid images per second */
 

@@ -15,7 +15,7 @@
 #define KEPT_META_GRAPH_EVAL "graph_eval"
 
 /* Copies the class names, the class weights, and the graphs. */
-void kept_meta_copy(struct safetensors_writer *w, const struct weights_file *from);
+void kept_meta_copy(struct safetensors_writer *w, const struct weights_file *src);
 
 /* Adds the graphs of a model, if it has any. */
 void kept_meta_add_graphs(struct safetensors_writer *w, const struct model *m);

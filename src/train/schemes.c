@@ -8,7 +8,7 @@
 
 enum { NUMBERS = 8, PARTS = 3 };
 
-/* Returns the end of the match of `from` at `s`, and adds the positions of its numbers.
+/* Returns the end of the match of `src` at `s`, and adds the positions of its numbers.
  * Returns NULL if it does not match. */
 static const char *match_here(const char *src, const char *s, const char **number, int *n)
 {

@@ -15,7 +15,7 @@ extern const int32_t golden_label[GOLDEN_N];
 /* Returns a temporary copy of a folder of golden files, so that nothing is written
  * there. */
 char *golden_copy(const char *folder);
-void golden_copy_file(const char *from, const char *dir, const char *name);
+void golden_copy_file(const char *src, const char *dir, const char *name);
 
 /* Fails unless sample i has the pixels or the label map of golden file i. */
 void golden_expect_image(const struct dataset *d, int i);

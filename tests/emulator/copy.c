@@ -43,19 +43,22 @@ static void release_copy(void *arg)
 
 static cudaError_t find_kind(struct copy *c)
 {
-    bool to = memory_device(c->to) > 0, start = memory_device(c->from) > 0;
+    bool dst_on_device = memory_device(c->to) > 0,
+         src_on_device = memory_device(c->from) > 0;
 
     if (c->kind == cudaMemcpyDefault)
-        c->kind = to      ? start ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice
-                  : start ? cudaMemcpyDeviceToHost
-                          : cudaMemcpyHostToHost;
-    if (to != (c->kind == cudaMemcpyHostToDevice || c->kind == cudaMemcpyDeviceToDevice))
+        c->kind = dst_on_device
+                      ? src_on_device ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice
+                  : src_on_device ? cudaMemcpyDeviceToHost
+                                  : cudaMemcpyHostToHost;
+    if (dst_on_device !=
+        (c->kind == cudaMemcpyHostToDevice || c->kind == cudaMemcpyDeviceToDevice))
         return cudaErrorInvalidValue;
-    if (start !=
+    if (src_on_device !=
         (c->kind == cudaMemcpyDeviceToHost || c->kind == cudaMemcpyDeviceToDevice))
         return cudaErrorInvalidValue;
-    if ((to && memory_device(c->to) < c->size) ||
-        (start && memory_device(c->from) < c->size))
+    if ((dst_on_device && memory_device(c->to) < c->size) ||
+        (src_on_device && memory_device(c->from) < c->size))
         return cudaErrorInvalidValue;
     return cudaSuccess;
 }

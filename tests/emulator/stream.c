@@ -399,14 +399,14 @@ cudaError_t cudaEventQuery(cudaEvent_t e)
     return answer;
 }
 
-cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t to)
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
     emulator_lock();
-    if (!start->mark || !to->mark)
+    if (!start->mark || !end->mark)
         return emulator_return(cudaErrorInvalidResourceHandle);
-    if (!start->mark->done || !to->mark->done)
+    if (!start->mark->done || !end->mark->done)
         return emulator_return(cudaErrorNotReady);
-    *ms = (float)((to->mark->time - start->mark->time) * 1e3);
+    *ms = (float)((end->mark->time - start->mark->time) * 1e3);
     return emulator_return(cudaSuccess);
 }
 

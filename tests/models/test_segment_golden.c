@@ -158,7 +158,7 @@ static const struct tolerance gradient_tolerance = {1e-4, 1e-5},
                               move_tolerance = {2e-3, 3e-8};
 
 /* fp32 of another order may be as far from PyTorch's as that is from fp64, and somewhat
- * farther: `which` 0: gradients; 1: movements; 2: losses. */
+ * farther: `index` 0: gradients; 1: movements; 2: losses. */
 static struct tolerance tolerance(const json_t *j, size_t index, struct tolerance least)
 {
     const json_t *apart = json_array_get(json_object_get(j, "apart"), index);

@@ -289,7 +289,7 @@ static bool part(void *arg, const struct norm_fold_layer *l)
     return l->rows == IMAGES / RANKS * SIDE * SIDE;
 }
 
-/* Values `which` from number `first` on. */
+/* Values `index` from number `first` on. */
 static void fill(const struct backend *b, struct device *dev, struct program *p,
                  const struct tensor *t, int index, int64_t first)
 {

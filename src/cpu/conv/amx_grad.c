@@ -208,7 +208,7 @@ static bool phase_read(const struct plan *p, const struct mine *m, int phase)
 }
 
 /* Transposes x into lines from position `pos` of the chunk on; reads `count` positions at
- * `from`. */
+ * `src`. */
 ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
                               const uint16_t *src, int count, int pos)
 {

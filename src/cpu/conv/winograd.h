@@ -72,7 +72,7 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
 /* Transforms the GEMM results of a block back and applies the epilogue of `a`. */
 void winograd_results(const struct device *dev, const struct conv_shape *s,
                       const struct winograd_tiles *w, const struct conv_args *a,
-                      int64_t lo, int n, const struct winograd_planes *from);
+                      int64_t lo, int n, const struct winograd_planes *src);
 /* db += dy of tiles [lo, lo + n), of the `channels` from dy on */
 void winograd_bias(const struct device *dev, const struct conv_shape *s,
                    const struct winograd_tiles *w, const float *dy, int channels,

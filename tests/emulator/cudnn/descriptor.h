@@ -41,7 +41,7 @@ void descriptor_drop(struct descriptor *d);
 bool descriptor_alive(const struct descriptor *d);
 
 /* Copies `from` and finalizes d. */
-void descriptor_assign(struct descriptor *d, const struct descriptor *from);
+void descriptor_assign(struct descriptor *d, const struct descriptor *src);
 
 cudnnStatus_t descriptor_set(struct descriptor *d, cudnnBackendAttributeName_t name,
                              cudnnBackendAttributeType_t type, int64_t count,

@@ -19,6 +19,6 @@ void fixture_init(struct fixture *f);
 void fixture_release(struct fixture *f);
 
 /* Copies `from`, a device buffer, to f->host, after the work in the stream. */
-void fixture_fetch(struct fixture *f, const void *from);
+void fixture_fetch(struct fixture *f, const void *src);
 
 #endif
