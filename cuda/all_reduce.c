@@ -130,13 +130,13 @@ static void copy_runs(struct device *dev, const struct bucket_attrs *a, float *x
                       void *travels, struct bucket_part p, bool back)
 {
     enum dtype type = (enum dtype)a->dtype;
-    uint16_t *half = (uint16_t *)travels + bucket_half(a, p.from);
-    float *wide = wide_part(a, travels) + (p.from - bucket_half(a, p.from));
+    uint16_t *half = (uint16_t *)travels + bucket_half(a, p.begin);
+    float *wide = wide_part(a, travels) + (p.begin - bucket_half(a, p.begin));
 
     for (int i = 0; i < a->nrun; i++) {
         const struct bucket_run *r = &a->run[i];
-        int64_t begin = r->offset > p.from ? r->offset : p.from;
-        int64_t end = r->offset + r->len < p.to ? r->offset + r->len : p.to;
+        int64_t begin = r->offset > p.begin ? r->offset : p.begin;
+        int64_t end = r->offset + r->len < p.end ? r->offset + r->len : p.end;
         float *part = x + begin;
 
         if (begin >= end)
@@ -167,16 +167,16 @@ static void start(struct device *dev, const struct bucket_attrs *a, void *x, int
 static void start_part(struct device *dev, const struct bucket_attrs *a,
                        const struct step *s, struct bucket_part p, int stop)
 {
-    int64_t half = bucket_half(a, p.from), end = bucket_half(a, p.to);
+    int64_t half = bucket_half(a, p.begin), end = bucket_half(a, p.end);
 
     if (!a->run) {
-        start(dev, a, (float *)s->out[0] + p.from, p.to - p.from, NCCL_FP32, stop);
+        start(dev, a, (float *)s->out[0] + p.begin, p.end - p.begin, NCCL_FP32, stop);
         return;
     }
     start(dev, a, (uint16_t *)s->out[1] + half, end - half,
           nccl_type((enum dtype)a->dtype), stop);
-    start(dev, a, wide_part(a, s->out[1]) + (p.from - half), p.to - p.from - (end - half),
-          NCCL_FP32, stop);
+    start(dev, a, wide_part(a, s->out[1]) + (p.begin - half),
+          p.end - p.begin - (end - half), NCCL_FP32, stop);
 }
 
 static const char *bucket_start_claim(struct region *r, struct graph *g, struct node *n,

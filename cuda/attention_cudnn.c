@@ -34,9 +34,9 @@ struct state {
     struct cudnn *cudnn;
     struct cudnn_pack pack;
     enum cudnn_attention_part part[CUDNN_TENSORS];
-    size_t at[MEMORY]; /* byte offset of a part within its array */
-    bool has[MEMORY];  /* workspace parts that exist */
-    int y;             /* index of a read, in a gradient */
+    size_t offset[MEMORY]; /* byte offset of a part within its array */
+    bool has[MEMORY];      /* workspace parts that exist */
+    int y;                 /* index of a read, in a gradient */
     struct attention_lse lse;
 };
 
@@ -108,15 +108,15 @@ static size_t place_parts(struct state *st, const struct cudnn_attention *a)
     size_t bytes = aligned(st->plan->workspace);
     size_t third = (size_t)(a->heads * a->head) * dtype_size(a->type);
 
-    st->at[CUDNN_ATTENTION_K] = st->at[CUDNN_ATTENTION_DK] = third;
-    st->at[CUDNN_ATTENTION_V] = st->at[CUDNN_ATTENTION_DV] = 2 * third;
+    st->offset[CUDNN_ATTENTION_K] = st->offset[CUDNN_ATTENTION_DK] = third;
+    st->offset[CUDNN_ATTENTION_V] = st->offset[CUDNN_ATTENTION_DV] = 2 * third;
     for (int i = 0; i < st->plan->graph.ntensor; i++) {
         enum cudnn_attention_part p = st->part[i];
 
         if (p < CUDNN_ATTENTION_LSE || st->has[p])
             continue;
         st->has[p] = true;
-        st->at[p] = bytes;
+        st->offset[p] = bytes;
         bytes += aligned(cudnn_graph_bytes(&st->plan->graph, i));
     }
     return bytes;
@@ -216,7 +216,7 @@ static char *part_of(const struct step *s, const struct state *st,
         cursor = s->in[WINDOW_ATTENTION_GRAD_DY];
     else if (part <= CUDNN_ATTENTION_DV)
         cursor = s->out[WINDOW_ATTENTION_GRAD_DQKV];
-    return cursor + st->at[part];
+    return cursor + st->offset[part];
 }
 
 static void run_plan(struct step *s)

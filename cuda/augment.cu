@@ -63,7 +63,7 @@ __device__ static inline int gray_at(const uint8_t *p, int channels)
 }
 
 struct strengths {
-    double of[3];
+    double value[3];
 };
 
 /* The block's image; a thread only reads pixels that it has written. */
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(BLOCK)
     __shared__ unsigned long long shared[BLOCK / 32];
     int64_t len = (int64_t)d.h * d.w * d.c;
     struct augment_key k = key[blockIdx.x];
-    struct augment_jitter j = augment_jitter(&k, s.of);
+    struct augment_jitter j = augment_jitter(&k, s.value);
 
     x += blockIdx.x * len;
     y += blockIdx.x * len;
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(BLOCK)
         int what = j.order[step], towards = 0;
         float f = j.factor[what];
 
-        if (!(s.of[what] > 0))
+        if (!(s.value[what] > 0))
             continue;
         if (what == 1) {
             unsigned long long sum = 0;

@@ -58,7 +58,7 @@ static const char *bce_claim(struct region *r, struct graph *, struct node *n,
 
 /* The two labels of a sample and the weight of the first. */
 struct mixed {
-    int own, partner;
+    int label, partner;
     float lam;
     bool counts, known; /* neither label is -1; both labels are valid classes */
 };
@@ -67,11 +67,11 @@ __device__ static inline mixed mixed_of(const bce_targets &t, int64_t i)
 {
     mixed m;
 
-    m.own = t.label[i];
-    m.partner = t.lam ? t.label[t.samples - 1 - i] : m.own;
+    m.label = t.label[i];
+    m.partner = t.lam ? t.label[t.samples - 1 - i] : m.label;
     m.lam = t.lam ? t.lam[i] : 1;
-    m.counts = m.own >= 0 && m.partner >= 0;
-    m.known = m.own < t.classes && m.partner < t.classes;
+    m.counts = m.label >= 0 && m.partner >= 0;
+    m.known = m.label < t.classes && m.partner < t.classes;
     return m;
 }
 
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         float sum = 0;
 
         row_each<THREADS, N>(logits + i * t.classes, t.classes, [&](int64_t k, float z) {
-            sum += bce_element(z, bce_target(&t.rule, k, m.own, m.partner, m.lam));
+            sum += bce_element(z, bce_target(&t.rule, k, m.label, m.partner, m.lam));
         });
         sum = row_sum<THREADS>(sum, shared);
         if (!row_thread<THREADS>())
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
         row_map<THREADS, N>(
             logits + i * t.classes, dst + i * t.classes, t.classes,
             [&](int64_t k, float z) {
-                float target = bce_target(&t.rule, k, m.own, m.partner, m.lam);
+                float target = bce_target(&t.rule, k, m.label, m.partner, m.lam);
 
                 if (!m.counts)
                     return 0.0f;

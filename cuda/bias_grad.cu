@@ -22,9 +22,9 @@ enum { BLOCKS = 4, UNROLL = 4 }; /* per multiprocessor */
 
 struct bias_state {
     tile t;
-    int chunks, own; /* own: channels of the result */
+    int chunks, channels; /* own: channels of the result */
     bool zero;
-    int64_t from; /* with zero: first channel within the batch norm's */
+    int64_t first; /* with zero: first channel within the batch norm's */
 };
 
 /*
@@ -57,13 +57,13 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
 
     bool dot = n->op != &op_bias_grad;
     struct tensor *dy = n->in[n->nin - 1], *joined = dot ? nullptr : cuda_joined(dy);
-    struct tensor *offset = dot ? nullptr : offset_of_dx(dy, &st->from);
+    struct tensor *offset = dot ? nullptr : offset_of_dx(dy, &st->first);
 
     if (n->in[0]->dtype != dy->dtype)
         return "one type for x and dy";
     if (offset) {
         st->zero = true;
-        st->own = (int)tensor_len(n->out[0]);
+        st->channels = (int)tensor_len(n->out[0]);
         region_claim(r, n);
         (void)region_read(r, offset);
         (void)region_write(r, n->out[0]);
@@ -80,7 +80,7 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
         st->t = tile_of(rows, channels, channels % vec<T>::N ? 1 : vec<T>::N);
     });
     st->chunks = bias_grad_chunks(dev, &st->t);
-    st->own = (int)tensor_len(n->out[0]);
+    st->channels = (int)tensor_len(n->out[0]);
     region_claim(r, n);
     if (joined)
         region_duplicate(r, n->in[BIAS_GRAD_DY]->producer);
@@ -165,8 +165,8 @@ static void bias_grad_run(struct step *s, struct device *dev)
     float *sums = (float *)s->workspace;
 
     if (st->zero) {
-        LAUNCH(dev, zero_or_nan, cuda_blocks(st->own, TILE_THREADS, 1), TILE_THREADS, 0,
-               (const float *)s->in[0] + st->from, (float *)s->out[0], st->own);
+        LAUNCH(dev, zero_or_nan, cuda_blocks(st->channels, TILE_THREADS, 1), TILE_THREADS, 0,
+               (const float *)s->in[0] + st->first, (float *)s->out[0], st->channels);
         return;
     }
     WITH_DTYPE(s->in_tensor[0]->dtype, T, {
@@ -179,7 +179,7 @@ static void bias_grad_run(struct step *s, struct device *dev)
                        (const T *)s->in[0], (const T *)nullptr, sums, st->t, st->chunks);
         });
     });
-    bias_grad_combine(dev, sums, (float *)s->out[0], st->own, st->t.channels, st->chunks);
+    bias_grad_combine(dev, sums, (float *)s->out[0], st->channels, st->t.channels, st->chunks);
 }
 
 extern const struct kernel cuda_bias_grad = {

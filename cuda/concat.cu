@@ -191,7 +191,7 @@ static void slice_run(struct step *s, struct device *dev)
     const struct tensor *x = s->in_tensor[0], *y = s->out_tensor[0];
     int64_t step = concat_step(x, a->axis), len = a->len * step;
 
-    copy(dev, s->in[0], {x->dim[a->axis] * step, a->from * step}, s->out[0], {len, 0},
+    copy(dev, s->in[0], {x->dim[a->axis] * step, a->first * step}, s->out[0], {len, 0},
          len, tensor_len(y) / len, (int64_t)dtype_size(y->dtype));
 }
 

@@ -44,7 +44,7 @@ static targets targets_of(const struct step *s, int lam)
         double sum = 0;
 
         for (int64_t k = 0; k < t.classes; k++)
-            sum += (double)a->of.weight[k];
+            sum += (double)a->terms.weight[k];
         t.weights = (float)sum;
     }
     return t;
@@ -71,7 +71,7 @@ static terms<false> terms_of(const struct cross_entropy_attrs *, terms<false> *)
 
 static terms<true> terms_of(const struct cross_entropy_attrs *a, terms<true> *)
 {
-    return {a->of};
+    return {a->terms};
 }
 
 static const char *cross_entropy_claim(struct region *r, struct graph *, struct node *n,
@@ -98,7 +98,7 @@ __device__ static inline bool counts(const targets &t, int64_t i)
 /* A row's largest logit `top`, and the sums of exp(z - top) and of w (z - top), of logits
  * with biases. */
 struct row_sums {
-    float top, exps, all;
+    float top, exps, weighted;
 };
 
 template <int THREADS, int N, bool W>
@@ -114,10 +114,10 @@ __device__ static inline row_sums sums_of(const float *z, int64_t classes,
         float d = v + of.bias(k) - r.top;
 
         r.exps += expf(d);
-        r.all += of.weight(k) * d;
+        r.weighted += of.weight(k) * d;
     });
     r.exps = row_sum<THREADS>(r.exps, shared);
-    r.all = row_sum<THREADS>(r.all, shared);
+    r.weighted = row_sum<THREADS>(r.weighted, shared);
     return r;
 }
 
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
                of_partner = (double)of.weight(partner) *
                             (log_sum - (double)(z[partner] + of.bias(partner) - r.top));
 
-        loss[i] = (double)t.off * ((double)t.weights * log_sum - (double)r.all) +
+        loss[i] = (double)t.off * ((double)t.weights * log_sum - (double)r.weighted) +
                   (double)t.on * (lam * of_own + (1 - lam) * of_partner);
     }
 }

@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(BLOCK)
     double sum = 0;
 
     for (int k = 0; k < LABELS && i + k < pixels; k++)
-        sum += (double)w.of[label[i + k]];
+        sum += (double)w.value[label[i + k]];
     sum = block_sum<BLOCK>(sum, shared);
     if (threadIdx.x == 0)
         weight[blockIdx.x] = sum;
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(PIXELS, 8)
     int n = stage<N>(logits, p, shared), t = (int)threadIdx.x / L;
     const float *z = shared + (t < n ? t : 0) * pitch_of(p);
     int target = t < n ? label[(int64_t)blockIdx.x * p.each + t] : 0;
-    float weight = t < n ? w.of[target] : 0, lse = 0;
+    float weight = t < n ? w.value[target] : 0, lse = 0;
     double sum = 0;
 
     if (L > 1 || weight > 0)
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(PIXELS, 8)
     int64_t first = (int64_t)blockIdx.x * p.each;
     float *z = shared + (t < n ? t : 0) * pitch_of(p), lse = 0;
     int target = t < n ? label[first + t] : 0;
-    float weight = t < n ? w.of[target] : 0;
+    float weight = t < n ? w.value[target] : 0;
     float scale = weight > 0 ? (float)((double)weight * (double)*dloss / *total) : 0;
 
     if (L > 1 || weight > 0)
@@ -234,7 +234,7 @@ class_weights class_weights_of(const struct cross_entropy2d_attrs *a, int classe
     class_weights w = {};
 
     for (int k = 0; k < classes; k++)
-        w.of[k] = cross_entropy2d_weight(a, k);
+        w.value[k] = cross_entropy2d_weight(a, k);
     return w;
 }
 
@@ -360,7 +360,7 @@ __global__ void __launch_bounds__(SUM_BLOCK)
 
         matrix[i] += n;
         count += n;
-        weight += (double)n * (double)w.of[i / classes];
+        weight += (double)n * (double)w.value[i / classes];
         right += i / classes == i % classes ? n : 0;
     }
     count = block_sum<SUM_BLOCK>(count, shared);
@@ -395,7 +395,7 @@ void confusion_end(struct device *dev, const unsigned long long *batch, int64_t 
     class_weights w = {};
 
     for (int64_t k = 0; k < classes; k++)
-        w.of[k] = (float)confusion_weight(a, k, 1);
+        w.value[k] = (float)confusion_weight(a, k, 1);
     LAUNCH(dev, confusion_add, 1, SUM_BLOCK, 0, batch, classes, w, loss, m, matrix);
 }
 

@@ -13,7 +13,7 @@
 
 /* Weights per label, 0 for ignored labels: a table in the parameters of a launch. */
 struct class_weights {
-    float of[CROSS_ENTROPY2D_CLASSES];
+    float value[CROSS_ENTROPY2D_CLASSES];
 };
 
 /*

@@ -147,8 +147,8 @@ static bool take_next(struct cudnn *c, struct cudnn_plan *p)
         move_descriptor(p, &pool, &list[next]);
         p->from_cache = false;
         p->microseconds = 0;
-        if (p->workspace > p->reserved && !p->own)
-            CUDA_CHECK(c->dev, cudaMalloc(&p->own, cudnn_workspace_limit(c)));
+        if (p->workspace > p->reserved && !p->own_workspace)
+            CUDA_CHECK(c->dev, cudaMalloc(&p->own_workspace, cudnn_workspace_limit(c)));
     }
     strbuf_release(&why);
     cudnn_pool_release(&pool);
@@ -170,7 +170,8 @@ static int run_another(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack 
             break;
         log_info("cuDNN engine %d does not run (%s): engine %d takes its place", failed,
                  why, p->engine);
-        status = cudnn_plan_try(c, p, pack, pointer, p->own ? p->own : workspace);
+        status = cudnn_plan_try(c, p, pack, pointer,
+                                p->own_workspace ? p->own_workspace : workspace);
     }
     if (!status && plan_is_final(c, p))
         cudnn_cache_store(c, p);
@@ -181,7 +182,8 @@ static int run_another(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack 
 void cudnn_plan_run(struct cudnn *c, struct cudnn_plan *p, struct cudnn_pack *pack,
                     void *const *pointer, void *workspace)
 {
-    int status = cudnn_plan_try(c, p, pack, pointer, p->own ? p->own : workspace);
+    int status = cudnn_plan_try(c, p, pack, pointer,
+                                p->own_workspace ? p->own_workspace : workspace);
 
     if (status && !p->ran && !c->dev->recording)
         status = run_another(c, p, pack, pointer, workspace, status);

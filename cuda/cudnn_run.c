@@ -12,8 +12,8 @@ void cudnn_plan_free(struct cudnn *c, struct cudnn_plan *p)
 {
     if (p->desc)
         (void)c->BackendDestroyDescriptor(p->desc);
-    if (p->own)
-        CUDA_CHECK(c->dev, cudaFree(p->own));
+    if (p->own_workspace)
+        CUDA_CHECK(c->dev, cudaFree(p->own_workspace));
     free(p->key);
     free(p->why);
     free(p);

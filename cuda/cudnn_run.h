@@ -19,7 +19,7 @@ struct cudnn_plan {
     bool ran;                            /* cuDNN has executed it at least once */
     int failed[CUDNN_FAILURES], nfailed; /* engines that cuDNN did not execute */
     size_t reserved;                     /* workspace bytes provided by regions */
-    void *own;                           /* a workspace of its own, if it needs more */
+    void *own_workspace;                 /* a workspace of its own, if it needs more */
     int engine;                          /* cuDNN's engine number */
     size_t workspace;                    /* bytes */
     char notes[120];                     /* "tensor-core runtime-compiled" */

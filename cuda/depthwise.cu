@@ -33,7 +33,7 @@ struct depthwise {
     int in_h, in_w, height, width, pad_h, pad_w; /* height, width: of y */
     int channels, wide, groups;                  /* wide: channels per block */
     strip_grid grid;
-    unsigned all, chunk; /* strips of all images, and per block */
+    unsigned strips, chunk; /* strips of all images, and per block */
     bool flipped;
 };
 
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
     int first = (int)(blockIdx.x % (unsigned)k.groups) * k.wide, packs = k.wide / N;
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
     unsigned begin = blockIdx.x / (unsigned)k.groups * k.chunk;
-    unsigned end = k.all - begin < k.chunk ? k.all : begin + k.chunk;
+    unsigned end = k.strips - begin < k.chunk ? k.strips : begin + k.chunk;
     int step = THREADS / packs;
 
     load_taps<T, K>(w, k, first, taps);
@@ -274,14 +274,14 @@ static depthwise depthwise_of(const struct step *s, const struct device *dev)
     k.wide = (packs + k.groups - 1) / k.groups * STRIP_PACK;
     k.grid = strip_grid_of(k.height, k.width, strip_columns(kind),
                            kind == STRIP_UP ? k.pad_w % 2 : 0);
-    k.all = (unsigned)y->dim[IMAGE_N] * k.grid.strips.divisor * (unsigned)k.height;
+    k.strips = (unsigned)y->dim[IMAGE_N] * k.grid.strips.divisor * (unsigned)k.height;
 
     unsigned blocks = (unsigned)(dev->what.multiprocessors * 8 / k.groups);
     unsigned at_once = (unsigned)(THREADS / (k.wide / STRIP_PACK));
 
     if (blocks < 1)
         blocks = 1;
-    k.chunk = ((k.all + blocks - 1) / blocks + at_once - 1) / at_once * at_once;
+    k.chunk = ((k.strips + blocks - 1) / blocks + at_once - 1) / at_once * at_once;
     return k;
 }
 
@@ -291,7 +291,7 @@ static void launch(const struct step *s, struct device *dev, const depthwise &k)
     const struct state *st = (const struct state *)s->state;
     const void *w = st->half ? (const char *)s->derived[st->weight] + st->offset
                              : (const char *)s->in[st->weight];
-    unsigned blocks = (k.all + k.chunk - 1) / k.chunk * (unsigned)k.groups;
+    unsigned blocks = (k.strips + k.chunk - 1) / k.chunk * (unsigned)k.groups;
 
     LAUNCH(dev, (depthwise_strips<T, K, KIND>), blocks, THREADS,
            sizeof(float) * K * K * (size_t)k.wide, (const T *)s->in[0], (const T *)w,

@@ -20,7 +20,7 @@ struct strip_sums {
     int channels, wide, groups;                  /* wide: channels per block */
     int lines;                                   /* strips of a block at once */
     strip_grid grid;
-    unsigned all, chunk; /* strips of all images, and per block */
+    unsigned strips, chunk; /* strips of all images, and per block */
     int chunks;
 };
 
@@ -45,14 +45,14 @@ static strip_sums sums_of(const struct node *n)
     k.lines = THREADS / (packs * a->kernel_h);
     k.grid = strip_grid_of(k.height, k.width,
                            strip_columns(a->stride_h == 1 ? STRIP_SAME : STRIP_DOWN), 0);
-    k.all = (unsigned)dy->dim[IMAGE_N] * k.grid.strips.divisor * (unsigned)k.height;
+    k.strips = (unsigned)dy->dim[IMAGE_N] * k.grid.strips.divisor * (unsigned)k.height;
 
     unsigned lines = (unsigned)k.lines, blocks = CHUNKS / (unsigned)k.groups;
 
     if (blocks < 1)
         blocks = 1;
-    k.chunk = ((k.all + blocks - 1) / blocks + lines - 1) / lines * lines;
-    k.chunks = (int)((k.all + k.chunk - 1) / k.chunk);
+    k.chunk = ((k.strips + blocks - 1) / blocks + lines - 1) / lines * lines;
+    k.chunks = (int)((k.strips + k.chunk - 1) / k.chunk);
     return k;
 }
 
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
     int part = (int)threadIdx.x / packs, ky = part % K, line = part / K;
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
     unsigned chunk = blockIdx.x / (unsigned)k.groups, begin = chunk * k.chunk;
-    unsigned end = k.all - begin < k.chunk ? k.all : begin + k.chunk;
+    unsigned end = k.strips - begin < k.chunk ? k.strips : begin + k.chunk;
     bool on = line < k.lines && channel < k.channels;
     float sum[K][N] = {};
 

@@ -17,7 +17,7 @@ enum { BLOCK = 128, WIDTH = 4, FEW = 12, MANY = EXPR_INPUTS + EXPR_INSTRUCTIONS 
 
 struct input {
     const void *x;
-    bool whole; /* stored as the result is */
+    bool full; /* stored as the result is */
     bool f32;   /* a parameter; otherwise of the kernel's type */
     int64_t stride[TENSOR_DIMS];
 };
@@ -70,7 +70,7 @@ __device__ static inline int64_t offset_of(const arguments &a, const input &x, u
 template <class T>
 __device__ static inline float fetch(const arguments &a, const input &x, int64_t i)
 {
-    int64_t pos = x.whole ? i : offset_of(a, x, (unsigned)i);
+    int64_t pos = x.full ? i : offset_of(a, x, (unsigned)i);
 
     return x.f32 ? ((const float *)x.x)[pos] : to_float(((const T *)x.x)[pos]);
 }
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(BLOCK) interpret(const __grid_constant__ argum
         struct expr_code x = a.program.code[k];
 
         for (int e = 0; e < n; e++)
-            value[x.to][e] = expr_value(x.opcode, value[x.a][e], value[x.b][e],
+            value[x.dst][e] = expr_value(x.opcode, value[x.a][e], value[x.b][e],
                                         value[x.c][e], x.m);
     }
     for (int k = 0; k < a.program.nout; k++)
@@ -111,7 +111,7 @@ static void fill_arguments(arguments *a, struct step *s)
         a->len[d] = divider_of((unsigned)loops.len[d]);
     for (int i = 0; i < s->nin; i++) {
         a->in[i].x = s->in[i];
-        a->in[i].whole = tensor_same(s->in_tensor[i], s->out_tensor[0]);
+        a->in[i].full = tensor_same(s->in_tensor[i], s->out_tensor[0]);
         a->in[i].f32 = s->in_tensor[i]->dtype == DTYPE_F32;
         for (int d = 0; d < loops.n; d++)
             a->in[i].stride[d] = loops.stride[i][d];

@@ -118,10 +118,10 @@ int cuda_fold_weights(struct region *r, struct device *dev, struct tensor *w,
     st->channels = w->dim[1];
     st->stored = stored;
     st->row = tensor_len(w) / st->out / w->dim[1] * stored;
-    d.from[W] = w;
-    d.from[W_WEIGHT] = fold->in[BATCHNORM_FOLD_WEIGHT];
-    d.from[W_VAR] = fold->in[BATCHNORM_FOLD_VAR];
-    d.nfrom = 3;
+    d.source[W] = w;
+    d.source[W_WEIGHT] = fold->in[BATCHNORM_FOLD_WEIGHT];
+    d.source[W_VAR] = fold->in[BATCHNORM_FOLD_VAR];
+    d.nsource = 3;
     d.pack = pack_weights;
     return region_derive(r, &d);
 }
@@ -133,12 +133,12 @@ int cuda_fold_bias(struct region *r, struct device *dev, struct tensor *bias,
     struct derive d = derive_from(st, st->out);
 
     st->bias = bias != nullptr;
-    d.from[B_BIAS] = fold->in[BATCHNORM_FOLD_BIAS];
-    d.from[B_WEIGHT] = fold->in[BATCHNORM_FOLD_WEIGHT];
-    d.from[B_MEAN] = fold->in[BATCHNORM_FOLD_MEAN];
-    d.from[B_VAR] = fold->in[BATCHNORM_FOLD_VAR];
-    d.from[B_LAYER] = bias;
-    d.nfrom = bias ? 5 : 4;
+    d.source[B_BIAS] = fold->in[BATCHNORM_FOLD_BIAS];
+    d.source[B_WEIGHT] = fold->in[BATCHNORM_FOLD_WEIGHT];
+    d.source[B_MEAN] = fold->in[BATCHNORM_FOLD_MEAN];
+    d.source[B_VAR] = fold->in[BATCHNORM_FOLD_VAR];
+    d.source[B_LAYER] = bias;
+    d.nsource = bias ? 5 : 4;
     d.pack = pack_bias;
     return region_derive(r, &d);
 }

@@ -20,7 +20,7 @@ enum { BLOCK = 256 };
 
 struct gather_sizes {
     int64_t count; /* elements of the result */
-    int64_t all, inner, n;
+    int64_t extent, inner, n;
 };
 
 struct gather_state {
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(BLOCK)
         return;
     int64_t k = i % z.inner, row = i / z.inner, start = index[row % z.n];
 
-    y[i] = start < 0 ? from_float<T>(0) : x[(row / z.n * z.all + start) * z.inner + k];
+    y[i] = start < 0 ? from_float<T>(0) : x[(row / z.n * z.extent + start) * z.inner + k];
 }
 
 template <class T>
@@ -50,10 +50,10 @@ __global__ void __launch_bounds__(BLOCK)
 
     if (i >= z.count)
         return;
-    int64_t k = i % z.inner, row = i / z.inner, r = row % z.all;
+    int64_t k = i % z.inner, row = i / z.inner, r = row % z.extent;
 
     for (int32_t pos = first[r]; pos < first[r + 1]; pos++)
-        sum += to_float(dy[(row / z.all * z.n + item[pos]) * z.inner + k]);
+        sum += to_float(dy[(row / z.extent * z.n + item[pos]) * z.inner + k]);
     dx[i] = from_float<T>(sum);
 }
 
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(BLOCK)
 static int put_lists(struct region *r, struct device *dev, const struct gather_attrs *a)
 {
     struct gather_lists l = gather_lists(a);
-    size_t nfirst = (size_t)a->all + 1, nitem = (size_t)a->n;
+    size_t nfirst = (size_t)a->extent + 1, nitem = (size_t)a->n;
     int32_t *both = (int32_t *)xcalloc(nfirst + nitem, sizeof(*both));
     int table;
 
@@ -97,7 +97,7 @@ static void gather_run(struct step *s, struct device *dev)
     const gather_state *st = (const gather_state *)s->state;
     const int32_t *table = (const int32_t *)s->derived[st->table];
     const struct tensor *out = s->out_tensor[0];
-    gather_sizes z = {tensor_len(out), a->all, a->inner, a->n};
+    gather_sizes z = {tensor_len(out), a->extent, a->inner, a->n};
     unsigned blocks = (unsigned)((z.count + BLOCK - 1) / BLOCK);
 
     if (s->node->op == &op_gather) {
@@ -108,7 +108,7 @@ static void gather_run(struct step *s, struct device *dev)
     }
     WITH_DTYPE(out->dtype, T,
                LAUNCH(dev, gather_backward<T>, blocks, BLOCK, 0, (const T *)s->in[0],
-                      (T *)s->out[0], table, table + a->all + 1, z));
+                      (T *)s->out[0], table, table + a->extent + 1, z));
 }
 
 extern const struct kernel cuda_gather = {

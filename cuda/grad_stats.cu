@@ -168,7 +168,7 @@ static void grads_run(struct step *s, struct device *dev)
     const struct grads_state *st = (const struct grads_state *)s->state;
     const struct grad_stats_attrs *look = st->stats ? stats_of(st->stats) : nullptr;
     int64_t n = look ? look->len : tensor_len(s->in_tensor[0]);
-    const float *g = (const float *)s->in[0] + (look ? look->from : 0);
+    const float *g = (const float *)s->in[0] + (look ? look->first : 0);
     unsigned blocks = cuda_blocks(n, GRADS_CHUNK, 1);
     double *partial = st->stats ? (double *)s->workspace : nullptr;
     float *sum = nullptr;

@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(HEAD_BLOCK)
         head_logits(h, s, w, v, z);
 
         int label = head_label_of(h, s);
-        float weight = cw.of[label];
+        float weight = cw.value[label];
 
         if (weight > 0)
             sum += (double)weight * (double)(log_sum_exp<1>(z, h.classes) - z[label]);

@@ -83,7 +83,7 @@ __device__ static inline void dz_of(const head<T> &h, const class_weights &cw,
                                     const float *w, float *z, float *d)
 {
     int label = s.on ? head_label_of(h, s) : 0;
-    float weight = s.on ? cw.of[label] : 0, lse = 0, scale = 0;
+    float weight = s.on ? cw.value[label] : 0, lse = 0, scale = 0;
 
     if (weight > 0) {
         lse = log_sum_exp<1>(z, h.classes);

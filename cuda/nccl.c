@@ -130,15 +130,15 @@ static struct nccl_comm *comm_of(struct device *dev, struct nccl *n,
                                  const struct collective *group, enum nccl_lane lane);
 
 /*
- * Splits the communicator of `all` for the ranks with the same color; all its ranks call
+ * Splits the communicator of `parent` for the ranks with the same color; all its ranks call
  * it. For a part of a group, and for the second lane of a whole one.
  */
-static void *split(struct device *dev, struct nccl *n, const struct collective *all,
+static void *split(struct device *dev, struct nccl *n, const struct collective *parent,
                    int color)
 {
-    void *comm = NULL, *src = comm_of(dev, n, all, NCCL_BUCKETS)->comm;
+    void *comm = NULL, *src = comm_of(dev, n, parent, NCCL_BUCKETS)->comm;
 
-    nccl_check(dev, n->lib->CommSplit(src, color, all->rank, &comm, NULL),
+    nccl_check(dev, n->lib->CommSplit(src, color, parent->rank, &comm, NULL),
                "ncclCommSplit");
     return comm;
 }
@@ -146,11 +146,11 @@ static void *split(struct device *dev, struct nccl *n, const struct collective *
 static void *join(struct device *dev, struct nccl *n, const struct collective *group,
                   enum nccl_lane lane)
 {
-    if (group->of && !n->lib->CommSplit)
+    if (group->parent && !n->lib->CommSplit)
         die("%s: groups of %d of %d GPUs (MODEL.SYNC_BN_GROUP) need NCCL 2.18 or later",
-            dev->text, group->world, group->of->world);
-    if (group->of)
-        return split(dev, n, group->of, group->of->rank / group->world);
+            dev->text, group->world, group->parent->world);
+    if (group->parent)
+        return split(dev, n, group->parent, group->parent->rank / group->world);
     if (lane != NCCL_BUCKETS)
         return split(dev, n, group, 0);
     return group->devices ? join_threads(dev, n, group) : join_processes(dev, n, group);
@@ -190,7 +190,7 @@ static struct nccl_comm *comm_of(struct device *dev, struct nccl *n,
  */
 static void meet(struct device *dev, const struct collective *group)
 {
-    const struct collective *all = group->of ? group->of : group;
+    const struct collective *all = group->parent ? group->parent : group;
     char nothing = 0;
 
     if (!all->devices || dev->recording)

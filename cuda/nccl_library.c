@@ -15,7 +15,7 @@ static void load(void)
 {
     static const struct {
         const char *name;
-        size_t at;
+        size_t offset;
         int since; /* version; 0: as old as NCCL_OLDEST */
     } symbol[] = {
 #define SINCE(name, version) {"nccl" #name, offsetof(struct nccl_library, name), version}
@@ -35,7 +35,7 @@ static void load(void)
                              ? cuda_library_symbol(opened, symbol[i].name)
                              : NULL;
 
-        memcpy((char *)&lib + symbol[i].at, &function, sizeof(function));
+        memcpy((char *)&lib + symbol[i].offset, &function, sizeof(function));
     }
 }
 

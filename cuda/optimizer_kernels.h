@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(BLOCK)
     __shared__ double shared[BLOCK / 32];
     constexpr int N = 4;
     piece p = pieces[blockIdx.x];
-    int vectors = p.at % N ? 0 : p.len / N * N, t = (int)threadIdx.x;
+    int vectors = p.first % N ? 0 : p.len / N * N, t = (int)threadIdx.x;
     double w2 = 0, x2 = 0;
 
     if (c->overflow || p.segment < 0 || !update_adapts(&o, s + p.segment))
@@ -38,9 +38,9 @@ __global__ void __launch_bounds__(BLOCK)
     typename K::rule r = rules[p.segment];
 
     for (int i = t * N; i < vectors; i += BLOCK * N)
-        measure_pack<K, H, N>(a, p.at + i, r, &w2, &x2);
+        measure_pack<K, H, N>(a, p.first + i, r, &w2, &x2);
     for (int i = vectors + t; i < p.len; i += BLOCK)
-        measure_pack<K, H, 1>(a, p.at + i, r, &w2, &x2);
+        measure_pack<K, H, 1>(a, p.first + i, r, &w2, &x2);
     w2 = block_sum<BLOCK>(w2, shared);
     x2 = block_sum<BLOCK>(x2, shared);
     if (t == 0) {
@@ -81,25 +81,25 @@ __global__ void __launch_bounds__(BLOCK)
 {
     constexpr int N = 4;
     piece p = pieces[blockIdx.x];
-    int vectors = p.at % N ? 0 : p.len / N * N, t = (int)threadIdx.x;
+    int vectors = p.first % N ? 0 : p.len / N * N, t = (int)threadIdx.x;
     float rate = (float)(1 - c->ema_decay);
 
     if (c->overflow)
         return;
     if (p.segment < 0) {
         for (int i = t * N; i < vectors; i += BLOCK * N)
-            ema_pack<H, N>(a, p.at + i, rate);
+            ema_pack<H, N>(a, p.first + i, rate);
         for (int i = vectors + t; i < p.len; i += BLOCK)
-            ema_pack<H, 1>(a, p.at + i, rate);
+            ema_pack<H, 1>(a, p.first + i, rate);
         return;
     }
 
     typename K::rule r = rules[p.segment];
 
     for (int i = t * N; i < vectors; i += BLOCK * N)
-        update_pack<K, H, N>(a, p.at + i, r, rate);
+        update_pack<K, H, N>(a, p.first + i, r, rate);
     for (int i = vectors + t; i < p.len; i += BLOCK)
-        update_pack<K, H, 1>(a, p.at + i, r, rate);
+        update_pack<K, H, 1>(a, p.first + i, r, rate);
 }
 
 #endif

@@ -11,9 +11,9 @@
 enum { BLOCK = 256, PIECE = 2048, RULES_BLOCK = 64, TRUST_BLOCK = 128 };
 
 struct piece {
-    int64_t at;  /* first element in the flat arrays */
-    int len;     /* at most PIECE */
-    int segment; /* or -1: EMA only */
+    int64_t first; /* first element in the flat arrays */
+    int len;       /* at most PIECE */
+    int segment;   /* or -1: EMA only */
 };
 
 /* The pieces of a segment. */

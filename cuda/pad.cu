@@ -179,8 +179,8 @@ int cuda_padded_weights(struct region *r, struct device *dev, struct tensor *w,
         st->pixels = 1;
     }
     d.size = (size_t)st->n * dtype_size(type);
-    d.from[0] = w;
-    d.nfrom = 1;
+    d.source[0] = w;
+    d.nsource = 1;
     d.key = key;
     d.key_len = sizeof(key);
     d.pack = pad_pack;

@@ -173,8 +173,8 @@ static void derive(struct region *r, struct device *dev, const struct qlayer_sta
     *p = (struct pack_state){dev, st->weights, st->h.taps, st->w.taps};
     (void)region_derive(r, &(const struct derive){
                                .size = size,
-                               .from = {w},
-                               .nfrom = 1,
+                               .source = {w},
+                               .nsource = 1,
                                .key = &p->weights,
                                .key_len = sizeof(p->weights),
                                .pack = pack,

@@ -11,13 +11,13 @@
 enum { BLOCK = 256 };
 
 /*
- * A sample of y has `out` packs. The packs from `from` on are `some` packs of a sample of
+ * A sample of y has `out` packs. The packs from `first` on are `len` packs of a sample of
  * x, which has `in` packs and is read from pack `skip` on; the packs before and after are
  * the tokens' in front, or zeros.
  */
 struct tokens {
     int64_t items;
-    int in, out, from, skip, some;
+    int in, out, first, skip, len;
 };
 
 template <class T, int N>
@@ -25,12 +25,12 @@ __global__ void __launch_bounds__(BLOCK)
     tokens_copy(const T *x, const float *token, T *y, tokens k)
 {
     int64_t i = (int64_t)blockIdx.x * BLOCK + threadIdx.x, sample = i / k.out;
-    int pos = (int)(i % k.out), c = pos - k.from;
+    int pos = (int)(i % k.out), c = pos - k.first;
     pack<T, N> a = {};
 
     if (i >= k.items)
         return;
-    if (c >= 0 && c < k.some)
+    if (c >= 0 && c < k.len)
         a = pack_load<N>(x + (sample * k.in + k.skip + c) * N);
     else if (token)
         for (int e = 0; e < N; e++)
@@ -67,12 +67,12 @@ static void tokens_launch(const struct step *s, struct device *dev, int c)
     tokens k = {.items = tensor_len(y) / N,
                 .in = sample_len(x) / N,
                 .out = sample_len(y) / N,
-                .from = (prepend ? sample_len(y) - sample_len(x)
-                         : slice ? 0
-                                 : a->from * c) /
-                        N,
-                .skip = (slice ? a->from * c : 0) / N,
-                .some = sample_len(slice ? y : x) / N};
+                .first = (prepend ? sample_len(y) - sample_len(x)
+                          : slice ? 0
+                                  : a->first * c) /
+                         N,
+                .skip = (slice ? a->first * c : 0) / N,
+                .len = sample_len(slice ? y : x) / N};
     const float *token = prepend ? (const float *)s->in[PREPEND_TOKEN_TOKEN] : nullptr;
 
     LAUNCH(dev, (tokens_copy<T, N>), cuda_blocks(k.items, BLOCK, 1), BLOCK, 0,

@@ -57,7 +57,7 @@ static void control_run(struct step *s, struct device *dev)
     else
         LAUNCH(dev, seed_gradient, 1, 1, 0,
                (const struct control *)s->in[LOSS_SCALE_CONTROL], scale->accumulation,
-               scale->overflow_at, scale->own, (float *)s->out[0]);
+               scale->overflow_at, scale->scale, (float *)s->out[0]);
 }
 
 extern const struct kernel cuda_control = {

@@ -28,8 +28,8 @@ static int half_derive(struct region *r, struct graph *g, struct device *dev,
     *st = (struct half_state){dev, half, g->flat->param_len};
     return region_derive(r, &(const struct derive){
                                 .size = (size_t)st->len * dtype_size(half),
-                                .from = {g->flat->segment[0].tensor}, /* at offset 0 */
-                                .nfrom = 1,
+                                .source = {g->flat->segment[0].tensor}, /* at offset 0 */
+                                .nsource = 1,
                                 .written = written,
                                 .key = &half,
                                 .key_len = sizeof(half),

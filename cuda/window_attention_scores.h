@@ -6,7 +6,7 @@
 
 /* The head's column of the table: its address and the distance between rows. */
 struct biases {
-    const float *at; /* NULL if there is no table */
+    const float *table; /* NULL if there is no table */
     int step;
 };
 
@@ -26,8 +26,8 @@ __device__ static inline biases biases_of(const attention &k, int head, float *s
 __device__ static inline float score(const attention &k, const biases &b, float s,
                                      const token &query, const token &key)
 {
-    if (b.at)
-        s += b.at[(int64_t)(query.code - key.code + k.center) * b.step];
+    if (b.table)
+        s += b.table[(int64_t)(query.code - key.code + k.center) * b.step];
     return query.region == key.region ? s : s + WINDOW_ATTENTION_MASK;
 }
 

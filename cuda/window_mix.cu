@@ -42,7 +42,7 @@ static mix_shape shape_of(const struct node *n, const struct tensor *map)
 
 /* One column of a head. */
 struct column {
-    int64_t at; /* element index of its first pixel */
+    int64_t index; /* element index of its first pixel */
     int window;
     bool on;
 };
@@ -61,7 +61,7 @@ __device__ static inline int64_t element(const mix_shape &k, const column &c, in
 {
     int p = c.on && token < k.tokens ? window_grid_pixel(&k.grid, c.window, token) : -1;
 
-    return p < 0 ? -1 : c.at + (int64_t)p * k.channels;
+    return p < 0 ? -1 : c.index + (int64_t)p * k.channels;
 }
 
 /* Loads to[token][column] for ROWS tokens and COLUMNS columns from the given ones on. */

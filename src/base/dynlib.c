@@ -32,7 +32,7 @@ static int load(const struct dynlib *lib, void *dst, struct strbuf *why)
                         s->name);
             return -1;
         }
-        memcpy((char *)dst + s->at, &symbol, sizeof(symbol));
+        memcpy((char *)dst + s->offset, &symbol, sizeof(symbol));
     }
     return 0;
 }

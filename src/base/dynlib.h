@@ -23,7 +23,7 @@
 
 struct dynlib_symbol {
     const char *name; /* NULL ends them */
-    size_t at;
+    size_t offset;
 };
 
 struct dynlib {

@@ -13,22 +13,22 @@
  * here is async-signal-safe. */
 struct maps {
     int fd;
-    size_t at, len;
+    size_t pos, len;
     char text[4096];
 };
 
 /* Returns the next character, or -1 at the end. */
 static int maps_next(struct maps *m)
 {
-    if (m->at == m->len) {
+    if (m->pos == m->len) {
         ssize_t got = read(m->fd, m->text, sizeof(m->text));
 
         if (got <= 0)
             return -1;
-        m->at = 0;
+        m->pos = 0;
         m->len = (size_t)got;
     }
-    return (unsigned char)m->text[m->at++];
+    return (unsigned char)m->text[m->pos++];
 }
 
 /* Reads a hexadecimal number and the character after it. */

@@ -10,7 +10,7 @@ void names_add(struct strbuf *s, const struct names *names)
     const char *between = "";
     struct named row;
 
-    for (int i = 0; (row = names->at(names->table, i)).name; i++) {
+    for (int i = 0; (row = names->entry(names->table, i)).name; i++) {
         if (row.refuse)
             continue;
         strbuf_addf(s, "%s%s", between, *row.name ? row.name : "''");
@@ -22,7 +22,7 @@ int names_find(const struct names *names, const char *name)
 {
     struct named row;
 
-    for (int i = 0; (row = names->at(names->table, i)).name; i++)
+    for (int i = 0; (row = names->entry(names->table, i)).name; i++)
         if (!row.pattern && !(names->any_case ? strcasecmp : strcmp)(row.name, name))
             return i;
     return -1;
@@ -34,7 +34,7 @@ static const char *nearest(const struct names *names, const char *wanted)
     struct named row;
 
     suggest_init(&s, wanted);
-    for (int i = 0; (row = names->at(names->table, i)).name; i++)
+    for (int i = 0; (row = names->entry(names->table, i)).name; i++)
         if (*row.name && !row.refuse && !row.pattern)
             suggest_try(&s, row.name);
     return s.best;
@@ -43,7 +43,7 @@ static const char *nearest(const struct names *names, const char *wanted)
 bool names_known(const struct names *names, const char *name, struct strbuf *why)
 {
     int i = names_find(names, name);
-    const char *refuse = i >= 0 ? names->at(names->table, i).refuse : NULL, *near;
+    const char *refuse = i >= 0 ? names->entry(names->table, i).refuse : NULL, *near;
 
     if (refuse)
         strbuf_addf(why, "%s %s", name, refuse);

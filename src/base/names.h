@@ -27,7 +27,7 @@ struct named {
 };
 
 struct names {
-    struct named (*at)(const void *table, int i);
+    struct named (*entry)(const void *table, int i);
     const void *table;
     bool (*more)(
         const char *text); /* accepts texts that are no row's name, such as cuda:1; or

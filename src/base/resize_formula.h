@@ -3,7 +3,7 @@
  * an output and their weights, for the loader (image/resize.h, with details) and for the
  * op of a program (ops/resize.h).
  *
- * Along one axis the source interval [from, to) is mapped to `out` pixels, of which
+ * Along one axis the source interval [begin, end) is mapped to `out` pixels, of which
  * [first, first + n) are computed. With f = (to - from) / out, the center of output o is
  * c = from + (o + 0.5) f; its taps are the pixels from int(c - s + 0.5) to int(c + s +
  * 0.5), exclusive, clipped to [lo, hi), s = support * max(1, f); the weight of pixel i is
@@ -31,10 +31,10 @@ enum resize_filter {
 enum { RESIZE_BITS = 22 }; /* fractional bits of a weight */
 
 struct resize_axis {
-    double from, to; /* in pixels of the source */
-    int lo, hi;      /* no taps outside */
-    int out;         /* size of the result of [from, to) */
-    int first, n;    /* range of requested outputs */
+    double begin, end; /* in pixels of the source */
+    int lo, hi;        /* no taps outside */
+    int out;           /* size of the result of [begin, end) */
+    int first, n;      /* range of requested outputs */
 };
 
 HOST_DEVICE static inline double resize_support(int f)
@@ -69,7 +69,7 @@ HOST_DEVICE static inline double resize_kernel(int f, double t)
 HOST_DEVICE static inline void resize_taps(const struct resize_axis *a, int f, int o,
                                            int *lo, int *hi)
 {
-    double scale = (a->to - a->from) / a->out, center = a->from + (o + 0.5) * scale;
+    double scale = (a->end - a->begin) / a->out, center = a->begin + (o + 0.5) * scale;
     double support = resize_support(f) * (scale > 1 ? scale : 1);
 
     if (f == RESIZE_NEAREST) {
@@ -90,7 +90,7 @@ HOST_DEVICE static inline void resize_taps(const struct resize_axis *a, int f, i
 HOST_DEVICE static inline double resize_raw_weight(const struct resize_axis *a, int f,
                                                    int o, int i)
 {
-    double scale = (a->to - a->from) / a->out, center = a->from + (o + 0.5) * scale;
+    double scale = (a->end - a->begin) / a->out, center = a->begin + (o + 0.5) * scale;
 
     if (f == RESIZE_NEAREST)
         return 1;

@@ -34,7 +34,7 @@ HOST_DEVICE static inline int64_t resize_place(int w, int h, int channels)
 /* True if the op can do it; otherwise the loader does it. */
 static inline bool resize_fits(const struct resize_job *j, int w, int h, int channels)
 {
-    double x = (j->x.to - j->x.from) / j->x.out, y = (j->y.to - j->y.from) / j->y.out;
+    double x = (j->x.end - j->x.begin) / j->x.out, y = (j->y.end - j->y.begin) / j->y.out;
     double max = x > y ? x : y, support = resize_support(j->filter);
 
     return 2 * support * (max > 1 ? max : 1) + 2 <= (double)RESIZE_TAPS &&

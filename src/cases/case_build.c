@@ -247,13 +247,13 @@ void case_strided_copy(struct case_build *c, const struct op_case *row,
 static struct gather_attrs gather_of(struct case_build *c, const struct case_size *s)
 {
     struct gather_attrs a = {
-        .layer = "gather", .outer = s->dim[0], .all = s->dim[1], .inner = s->dim[2]};
+        .layer = "gather", .outer = s->dim[0], .extent = s->dim[1], .inner = s->dim[2]};
     int32_t *index = arena_new(&c->b->g->arena, (size_t)s->out * sizeof(*index));
 
     a.n = s->out;
     a.index = index;
     for (int64_t i = 0; i < a.n; i++)
-        index[i] = i == 1 ? -1 : (int32_t)(i * 5 % a.all);
+        index[i] = i == 1 ? -1 : (int32_t)(i * 5 % a.extent);
     return a;
 }
 

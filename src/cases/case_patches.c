@@ -52,7 +52,7 @@ void case_slice_tokens(struct case_build *c, const struct op_case *row,
 void case_slice(struct case_build *c, const struct op_case *row,
                 const struct case_size *s)
 {
-    struct slice_attrs a = {.layer = "slice", .axis = 1, .from = 1, .len = s->out};
+    struct slice_attrs a = {.layer = "slice", .axis = 1, .first = 1, .len = s->out};
     struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED);
 
     (void)row;

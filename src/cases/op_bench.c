@@ -21,10 +21,10 @@ struct traffic {
     size_t read, again, written;
 };
 
-/* Loads and stores the bytes of a step; `from` and `to` are parts of shared memory. */
+/* Loads and stores the bytes of a step; `begin` and `end` bound parts of shared memory. */
 struct bare {
     struct traffic bytes;
-    size_t from, to;
+    size_t begin, end;
 };
 
 /* Seconds of each run of each step: [step * RUNS_MAX + run]. */
@@ -35,7 +35,7 @@ struct timing {
     double *kind[2];      /* seconds of each kind: [step * PROBES + run] */
     const struct backend_moves *moves;
     struct bare *bare; /* of each step */
-    char *to, *from;
+    char *dst, *src;
 };
 
 /* Returns the bytes of batch norm's second pass in training. */
@@ -109,8 +109,8 @@ static void run_bare(const struct timing *t, const struct program *p, int step,
     const struct bare *bare = &t->bare[step];
     struct traffic b = bare->bytes;
     size_t both = (b.read < b.written ? b.read : b.written) / 64 * 64;
-    const char *src = t->from + bare->from;
-    char *dst = t->to + bare->to;
+    const char *src = t->src + bare->begin;
+    char *dst = t->dst + bare->end;
 
     if (b.again)
         t->moves->read(p->device, src, b.again < b.read ? b.again : b.read);
@@ -176,8 +176,8 @@ static struct bare place_bare(struct timing *t, const struct program *p)
     for (int i = 0; i < p->nregion; i++) {
         bare.bytes = region_traffic(p->region[i]);
         t->bare[i] = bare;
-        bare.from += pages(bare.bytes.read);
-        bare.to += pages(bare.bytes.written);
+        bare.begin += pages(bare.bytes.read);
+        bare.end += pages(bare.bytes.written);
     }
     return bare;
 }
@@ -197,18 +197,18 @@ static void timing_init(struct timing *t, const struct program *p)
         return;
     t->bare = xcalloc(steps, sizeof(*t->bare));
     all = place_bare(t, p);
-    t->from = p->backend->alloc(p->device, all.from + 1);
-    t->to = p->backend->alloc(p->device, all.to + 1);
+    t->src = p->backend->alloc(p->device, all.begin + 1);
+    t->dst = p->backend->alloc(p->device, all.end + 1);
     for (int streamed = 0; streamed < 2; streamed++) { /* touches all pages */
-        moves->fill(p->device, t->from, all.from, streamed);
-        moves->fill(p->device, t->to, all.to, streamed);
+        moves->fill(p->device, t->src, all.begin, streamed);
+        moves->fill(p->device, t->dst, all.end, streamed);
     }
 }
 
 static void timing_release(struct timing *t, const struct program *p)
 {
-    p->backend->free(p->device, t->from);
-    p->backend->free(p->device, t->to);
+    p->backend->free(p->device, t->src);
+    p->backend->free(p->device, t->dst);
     free(t->seconds);
     free(t->bare_seconds);
     free(t->bare);

@@ -2,7 +2,8 @@
 #include "cases/rows.h"
 
 #define WEIGHTED                                                                         \
-    .weighted = 1, .of = {.weight = {0.5f, 2, 0.75f, 1.25f}, .bias = {-1, 0.25f, 0, -2}}
+    .weighted = 1,                                                                       \
+    .terms = {.weight = {0.5f, 2, 0.75f, 1.25f}, .bias = {-1, 0.25f, 0, -2}}
 
 const struct op_case rows_loss[] = {
     {.name = "cross_entropy",

@@ -158,7 +158,7 @@ enum { NODES = 8, TIMES = 3 };
  * seconds: times of library, own, and more in each round.
  */
 struct pair {
-    int library, own, more[NODES];
+    int library, ours, more[NODES];
     double *seconds[TIMES];
 };
 
@@ -168,13 +168,13 @@ static struct pair pair_new(struct conv_time *c, const struct program *library, 
                             const struct node *n, const struct program *ours, int runs)
 {
     int offset = ours ? step_of(ours, n) : -1, nmore = 0;
-    struct pair p = {.library = step, .own = -1};
+    struct pair p = {.library = step, .ours = -1};
 
     *c = (struct conv_time){.layer = xstrdup(n->layer),
                             .direction = direction_of(n),
                             .flops = op_region_flops(library->region[step])};
     if (offset >= 0 && own_conv(ours->region[offset]->kernel)) {
-        p.own = offset;
+        p.ours = offset;
         c->kernel = ours->region[offset]->kernel->name;
         for (int i = 0; i < ours->region[offset]->nnode && nmore < NODES - 1; i++) {
             int other = step_of(library, ours->region[offset]->node[i]);
@@ -193,9 +193,9 @@ static void run_pair(struct pair *p, struct program *library, struct program *ou
                      int run)
 {
     p->seconds[0][run] = run_step(library, p->library);
-    if (p->own < 0)
+    if (p->ours < 0)
         return;
-    p->seconds[1][run] = run_step(ours, p->own);
+    p->seconds[1][run] = run_step(ours, p->ours);
     p->seconds[2][run] = 0;
     for (int i = 0; p->more[i] >= 0; i++)
         p->seconds[2][run] += run_step(library, p->more[i]);
@@ -211,7 +211,7 @@ static void time_pairs(struct pair *pair, struct bench_convs *c, struct program 
             run_pair(&pair[i], library, ours, r);
     for (int i = 0; i < c->nconv; i++) {
         c->conv[i].library = median(pair[i].seconds[0], runs);
-        c->conv[i].own = median(pair[i].seconds[1], runs);
+        c->conv[i].ours = median(pair[i].seconds[1], runs);
         c->conv[i].more = median(pair[i].seconds[2], runs);
         for (int k = 0; k < TIMES; k++)
             free(pair[i].seconds[k]);
@@ -300,8 +300,8 @@ static void print_pair(const char *layer, const char *kernel, int count,
     double library = c->library + c->more;
 
     say("%-28s %-24s %5d %9.3f %9.1f %9.3f %9.1f %6.2f\n", layer, kernel, count,
-        c->own * 1e3, (double)c->flops / c->own * 1e-9, library * 1e3,
-        (double)c->flops / library * 1e-9, library / c->own);
+        c->ours * 1e3, (double)c->flops / c->ours * 1e-9, library * 1e3,
+        (double)c->flops / library * 1e-9, library / c->ours);
 }
 
 /* Prints one line per kernel of our own, in the order of first use. */
@@ -317,7 +317,7 @@ static void print_kernels(const struct bench_convs *c)
                 continue;
             seen |= k < i;
             sum.flops += c->conv[k].flops;
-            sum.own += c->conv[k].own;
+            sum.ours += c->conv[k].ours;
             sum.library += c->conv[k].library;
             sum.more += c->conv[k].more;
             count++;

@@ -14,9 +14,9 @@ struct conv_time {
     char *layer;
     enum conv_direction direction;
     int64_t flops;
-    double library, own; /* median seconds; own is 0 if the step uses the library */
-    double more;         /* library seconds for the other ops that our own kernel fuses */
-    const char *kernel;  /* our own kernel, or NULL */
+    double library, ours; /* median seconds; own is 0 if the step uses the library */
+    double more;        /* library seconds for the other ops that our own kernel fuses */
+    const char *kernel; /* our own kernel, or NULL */
 };
 
 struct bench_convs {

@@ -75,7 +75,7 @@ static int print_values(const struct schema *row)
         if (!c->refuse && *c->name)
             n += printf("%s ", c->name) > 0;
     if (!row->choices && cmd_key_names(row->key, &names))
-        for (int i = 0; (value = names.at(names.table, i)).name; i++)
+        for (int i = 0; (value = names.entry(names.table, i)).name; i++)
             if (!value.refuse && *value.name && !strpbrk(value.name, " *$`\"'"))
                 n += printf("%s ", value.name) > 0;
     return n;

@@ -33,7 +33,7 @@ struct exporter {
     struct safetensors_writer out;
     struct export_item {
         const struct exporter *e;
-        const struct safetensors_tensor *from;
+        const struct safetensors_tensor *source;
     } * item;                   /* of each tensor of `out` */
     void *data;                 /* of the largest tensor */
     struct weights_guess guess; /* for files of other programs */
@@ -67,8 +67,8 @@ static const void *read_tensor(const struct safetensors_tensor *t, void *arg)
 
     (void)t;
     if (renames(item->e)
-            ? file_names_read(&item->e->guess.names, item->from, item->e->data, &why)
-            : weights_file_read(&item->e->file, item->from, item->e->data, &why))
+            ? file_names_read(&item->e->guess.names, item->source, item->e->data, &why)
+            : weights_file_read(&item->e->file, item->source, item->e->data, &why))
         die("--weights: %s", why.buf);
     return item->e->data;
 }

@@ -62,7 +62,7 @@ void help_line(const char *name, const char *help)
 /* True if `trainc help KEY` explains each value on its own line. */
 static bool has_lines(const char *key, struct names *names)
 {
-    return cmd_key_names(key, names) && names->at(names->table, 0).help;
+    return cmd_key_names(key, names) && names->entry(names->table, 0).help;
 }
 
 /* Prints a line per row: its names, separated by commas, and its help. */
@@ -71,8 +71,8 @@ static void help_rows(const struct names *names)
     struct strbuf s = STRBUF_INIT;
     struct named row, next;
 
-    for (int i = 0; (row = names->at(names->table, i)).name; i++) {
-        next = names->at(names->table, i + 1);
+    for (int i = 0; (row = names->entry(names->table, i)).name; i++) {
+        next = names->entry(names->table, i + 1);
         if (row.refuse)
             continue;
         strbuf_addf(&s, "%s%s", s.len ? ", " : "", row.name);
@@ -105,7 +105,7 @@ static void add_metavar(struct strbuf *s, const struct schema *row)
         }
         strbuf_addch(s, '}');
     } else if (cmd_key_names(row->key, &names)) {
-        for (int i = 0; (value = names.at(names.table, i)).name; i++) {
+        for (int i = 0; (value = names.entry(names.table, i)).name; i++) {
             if (value.refuse || !*value.name)
                 continue;
             strbuf_addf(s, "%s%s", sep, value.name);

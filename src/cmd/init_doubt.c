@@ -17,15 +17,15 @@
 /* The subfolders of a folder, without system folders. */
 struct folders {
     char **name;
-    int n, all;
+    int n, cap;
 };
 
 static struct folders folders_of(const char *path)
 {
     struct folders f = {0};
 
-    f.name = dir_list(path, &f.all);
-    for (int i = 0; i < f.all; i++) {
+    f.name = dir_list(path, &f.cap);
+    for (int i = 0; i < f.cap; i++) {
         char *below = path_join(path, f.name[i]), *name = f.name[i];
 
         if (!usual_is_system(name) && file_is_dir(below)) {
@@ -39,7 +39,7 @@ static struct folders folders_of(const char *path)
 
 static void folders_release(struct folders *f)
 {
-    dir_list_free(f->name, f->all);
+    dir_list_free(f->name, f->cap);
 }
 
 /* Returns the path of the first CSV file in a folder as a heap string, or NULL. */

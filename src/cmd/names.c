@@ -43,7 +43,8 @@ void cmd_add_readers(struct strbuf *s, const char *key)
     struct named row;
 
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-        for (int k = 0; (row = tables[i].names->at(tables[i].names->table, k)).name; k++)
+        for (int k = 0; (row = tables[i].names->entry(tables[i].names->table, k)).name;
+             k++)
             if (named_reads(&row, key))
                 strbuf_addf(s, "%s%s", s->len ? ", " : "", row.name);
 }

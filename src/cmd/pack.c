@@ -273,7 +273,7 @@ static void check_options(const struct pack_run *r, const struct storage *row,
     if (!*cfg->data.data_path)
         usage("DATA.DATA_PATH is empty; give the folder of the data set with --data-path "
               "DIR");
-    if (r->o.format->whole && cmdline_has(line, "--shard"))
+    if (r->o.format->single_file && cmdline_has(line, "--shard"))
         usage("--shard has no effect: --to %s writes one file per split",
               r->o.format->name);
     if (how->decode && how->quality)

@@ -30,7 +30,7 @@ static void add_span(struct profile *p, enum profile_kind kind, double begin, do
         return;
     GROW(p->span, p->nspan, p->span_cap);
     p->span[p->nspan++] = (struct profile_span){
-        .kind = kind, .update = p->updates, .from = begin, .to = end};
+        .kind = kind, .update = p->updates, .begin = begin, .end = end};
 }
 
 /* Records a sample; runs in a loader thread. */
@@ -42,12 +42,12 @@ static void note_sample(const struct loader_event *s, void *arg)
     GROW(p->sample, p->nsample, p->sample_cap);
     p->sample[p->nsample++] = (struct profile_sample){
         .worker = s->worker,
-        .at = s->index,
+        .index = s->index,
         .epoch = s->epoch,
         .batch = s->batch,
         .sample = s->sample,
-        .from = s->from,
-        .to = s->to,
+        .begin = s->begin,
+        .end = s->end,
         .stages = *s->stages,
     };
     pthread_mutex_unlock(&p->lock);

@@ -44,15 +44,15 @@ struct profile_span {
     enum profile_kind kind;
     const struct region *region; /* PROFILE_STEP */
     int64_t update;
-    double from, to;
+    double begin, end;
 };
 
 /* A sample in a loader thread. */
 struct profile_sample {
-    int worker, at;
+    int worker, index;
     uint64_t epoch;
     int64_t batch, sample;
-    double from, to;
+    double begin, end;
     struct stage_log stages;
 };
 

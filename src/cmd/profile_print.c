@@ -24,7 +24,7 @@ struct layer {
 };
 
 struct layers {
-    struct layer *of;
+    struct layer *layer;
     int n, cap;
 };
 
@@ -36,11 +36,11 @@ static double layer_seconds(const struct layer *l)
 static struct layer *layer_of(struct layers *l, const char *name)
 {
     for (int i = l->n - 1; i >= 0; i--)
-        if (!strcmp(l->of[i].name, name))
-            return &l->of[i];
-    GROW(l->of, l->n, l->cap);
-    l->of[l->n] = (struct layer){.name = name};
-    return &l->of[l->n++];
+        if (!strcmp(l->layer[i].name, name))
+            return &l->layer[i];
+    GROW(l->layer, l->n, l->cap);
+    l->layer[l->n] = (struct layer){.name = name};
+    return &l->layer[l->n++];
 }
 
 /* Returns the layers in the order of their first step. */
@@ -77,14 +77,14 @@ static void print_layers(const struct profile *p)
     say("\nlayers, per step\n%-28s %9s %9s %9s %6s %9s %8s %8s\n", "layer", "forward",
         "backward", "optimizer", "share", "GFLOP/s", "GB/s", "floor");
     for (int i = 0; i < all.n; i++) {
-        const struct layer *l = &all.of[i];
+        const struct layer *l = &all.layer[i];
         double t = layer_seconds(l);
 
         say("%-28s %6.3f ms %6.3f ms %6.3f ms %5.1f%% %9.1f %8.1f %8s\n", l->name,
             1e3 * l->seconds[0], 1e3 * l->seconds[1], 1e3 * l->seconds[2], 100 * t / sum,
             l->flops / t * 1e-9, l->bytes / t * 1e-9, floor_text(t, l->floor, text));
     }
-    free(all.of);
+    free(all.layer);
 }
 
 static void print_step(const struct profile_step *s, double sum)
@@ -258,14 +258,14 @@ static void put_layers(struct json_writer *w, const struct profile *p)
     json_begin_array(w, "layers");
     for (int i = 0; i < all.n; i++) {
         json_begin_object(w, NULL);
-        json_put_string(w, "layer", all.of[i].name);
-        json_put_double(w, "forward_ms", 1e3 * all.of[i].seconds[0]);
-        json_put_double(w, "backward_ms", 1e3 * all.of[i].seconds[1]);
-        json_put_double(w, "update_ms", 1e3 * all.of[i].seconds[2]);
+        json_put_string(w, "layer", all.layer[i].name);
+        json_put_double(w, "forward_ms", 1e3 * all.layer[i].seconds[0]);
+        json_put_double(w, "backward_ms", 1e3 * all.layer[i].seconds[1]);
+        json_put_double(w, "update_ms", 1e3 * all.layer[i].seconds[2]);
         json_end(w);
     }
     json_end(w);
-    free(all.of);
+    free(all.layer);
 }
 
 static void put_data(struct json_writer *w, const struct profile *p)

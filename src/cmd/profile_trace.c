@@ -33,12 +33,12 @@ static void put_step(struct trace *t, int lane, const struct region *r, double b
 static int64_t put_update(struct trace *t, const struct profile *p, int64_t first)
 {
     int64_t update = p->span[first].update, end = first;
-    double begin = p->span[first].from, stop = begin;
+    double begin = p->span[first].begin, stop = begin;
     char name[32];
 
     for (; end < p->nspan && p->span[end].update == update; end++) {
-        begin = p->span[end].from < begin ? p->span[end].from : begin;
-        stop = p->span[end].to > stop ? p->span[end].to : stop;
+        begin = p->span[end].begin < begin ? p->span[end].begin : begin;
+        stop = p->span[end].end > stop ? p->span[end].end : stop;
     }
     (void)snprintf(name, sizeof(name), "step %lld", (long long)update);
     (void)trace_span(t, LANE_UPDATES, "step", name, begin, stop);
@@ -47,12 +47,12 @@ static int64_t put_update(struct trace *t, const struct profile *p, int64_t firs
         const struct profile_span *s = &p->span[i];
 
         if (s->kind == PROFILE_STEP) {
-            put_step(t, LANE_UPDATES, s->region, s->from, s->to);
+            put_step(t, LANE_UPDATES, s->region, s->begin, s->end);
             continue;
         }
         (void)trace_span(t, LANE_UPDATES, s->kind == PROFILE_WAIT ? "data" : "program",
-                         s->kind == PROFILE_WAIT ? "wait for data" : "program", s->from,
-                         s->to);
+                         s->kind == PROFILE_WAIT ? "wait for data" : "program", s->begin,
+                         s->end);
         trace_span_end(t);
     }
     return end;
@@ -77,7 +77,7 @@ static int by_worker(const void *a, const void *b)
 
     if (x->worker != y->worker)
         return x->worker < y->worker ? -1 : 1;
-    return (x->from > y->from) - (x->from < y->from);
+    return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
 static void put_sample(struct trace *t, int lane, const struct profile_sample *s)
@@ -86,13 +86,13 @@ static void put_sample(struct trace *t, int lane, const struct profile_sample *s
     struct json_writer *w;
 
     (void)snprintf(name, sizeof(name), "image %lld", (long long)s->sample);
-    w = trace_span(t, lane, "image", name, s->from, s->to);
-    json_put_int(w, "place", s->at);
+    w = trace_span(t, lane, "image", name, s->begin, s->end);
+    json_put_int(w, "place", s->index);
     trace_span_end(t);
     for (int i = 0; i < s->stages.n; i++) {
         const struct stage_stretch *g = &s->stages.entry[i];
 
-        (void)trace_span(t, lane, "stage", stage_name(g->stage), g->from, g->to);
+        (void)trace_span(t, lane, "stage", stage_name(g->stage), g->begin, g->end);
         trace_span_end(t);
     }
 }
@@ -108,12 +108,12 @@ static int64_t put_part(struct trace *t, int lane, const struct profile *p, int6
 
     while (end < p->nsample && p->sample[end].worker == s->worker &&
            p->sample[end].batch == s->batch && p->sample[end].epoch == s->epoch &&
-           p->sample[end].at == p->sample[end - 1].at + 1)
+           p->sample[end].index == p->sample[end - 1].index + 1)
         end++;
     (void)snprintf(name, sizeof(name), "batch %lld", (long long)s->batch);
-    w = trace_span(t, lane, "batch", name, s->from, p->sample[end - 1].to);
+    w = trace_span(t, lane, "batch", name, s->begin, p->sample[end - 1].end);
     json_put_int(w, "epoch", (int64_t)s->epoch);
-    json_put_int(w, "first", s->at);
+    json_put_int(w, "first", s->index);
     json_put_int(w, "images", end - first);
     trace_span_end(t);
     for (int64_t i = first; i < end; i++)
@@ -145,7 +145,7 @@ static double first_time(const struct profile *p)
     double first = p->began;
 
     for (int64_t i = 0; i < p->nsample; i++)
-        first = p->sample[i].from < first ? p->sample[i].from : first;
+        first = p->sample[i].begin < first ? p->sample[i].begin : first;
     return first;
 }
 

@@ -33,10 +33,10 @@ struct quantizing {
     struct images images;
     struct quantized_layer *layer;
     int nlayer;
-    struct calibration *of; /* input statistics, for the first reader of each input */
-    int64_t seen;           /* images read in this pass */
-    double *scale;          /* of the input of each layer */
-    float *x;               /* buffer for the largest input */
+    struct calibration *inputs; /* input statistics, for the first reader of each input */
+    int64_t seen;               /* images read in this pass */
+    double *scale;              /* of the input of each layer */
+    float *x;                   /* buffer for the largest input */
 };
 
 /* Keeps `want` evenly spaced images, so that each class is represented. */
@@ -83,7 +83,7 @@ static void run_calibration(struct quantizing *q,
             session_tensor(&q->infer.session, t, q->x);
             for (int k = 0; k < b->size; k++)
                 if (infer_is_there(b, k))
-                    add_values(&q->of[i], q->x + k * each, each);
+                    add_values(&q->inputs[i], q->x + k * each, each);
         }
     }
     if (!q->seen)
@@ -110,7 +110,7 @@ static void find_layers(struct quantizing *q, const struct config *cfg)
     for (int i = 0; i < q->nlayer; i++)
         if (tensor_len(q->layer[i].input) > largest)
             largest = tensor_len(q->layer[i].input);
-    q->of = xcalloc((size_t)q->nlayer, sizeof(*q->of));
+    q->inputs = xcalloc((size_t)q->nlayer, sizeof(*q->inputs));
     q->scale = xcalloc((size_t)q->nlayer, sizeof(*q->scale));
     q->x = xmalloc((size_t)largest * sizeof(*q->x));
 }
@@ -126,15 +126,15 @@ static void find_scales(struct quantizing *q, const struct config *cfg)
 
         if (!first_reader(q, i))
             continue;
-        if (q->of[i].bad)
+        if (q->inputs[i].bad)
             die("layer '%s': its input has %" PRId64 " values that are NaN or infinite",
-                l->node->layer, q->of[i].bad);
-        range = how->range(&q->of[i], levels, cfg->quant.percentile);
+                l->node->layer, q->inputs[i].bad);
+        range = how->range(&q->inputs[i], levels, cfg->quant.percentile);
         for (int k = i; k < q->nlayer; k++)
             if (q->layer[k].scale_of == l->scale_of)
                 q->scale[k] = range > 0 ? range / levels : 1;
         log_debug("layer '%s': %s up to %g of %g", l->node->layer,
-                  l->is_unsigned ? "uint8" : "int8", range, q->of[i].max_abs);
+                  l->is_unsigned ? "uint8" : "int8", range, q->inputs[i].max_abs);
     }
 }
 
@@ -200,7 +200,7 @@ static int quantize_run(struct config *cfg, const struct cmdline *line)
     images_release(&q.images);
     free(weights);
     free(q.layer);
-    free(q.of);
+    free(q.inputs);
     free(q.scale);
     free(q.x);
     return EXIT_OK;

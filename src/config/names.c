@@ -8,7 +8,8 @@ static bool one_reads(const struct names *names, const char *const *also, const 
 {
     for (; also && *also; also++) {
         int row = names_find(names, *also);
-        struct named other = row < 0 ? (struct named){0} : names->at(names->table, row);
+        struct named other =
+            row < 0 ? (struct named){0} : names->entry(names->table, row);
 
         if (row >= 0 && named_reads(&other, key))
             return true;
@@ -19,9 +20,9 @@ static bool one_reads(const struct names *names, const char *const *also, const 
 static void check_unread(const struct names *names, int row, const struct config *cfg,
                          struct problems *p, const char *key, const char *const *also)
 {
-    struct named entry = names->at(names->table, row), other;
+    struct named entry = names->entry(names->table, row), other;
 
-    for (int i = 0; (other = names->at(names->table, i)).name; i++)
+    for (int i = 0; (other = names->entry(names->table, i)).name; i++)
         for (const char *const *k = other.reads; k && *k; k++)
             if (!named_reads(&entry, *k) && !one_reads(names, also, *k))
                 config_warn_unread(cfg, p, *k, "%s %s does not read it", key, entry.name);

@@ -27,7 +27,7 @@
 #define NO_LIMIT          1e18
 
 const struct schema record_hook[] = {
-    HOOK("at", at, .required = true, .choices = choices_hook_moments, .help = "when"),
+    HOOK("at", event, .required = true, .choices = choices_hook_moments, .help = "when"),
     HOOK("run", run, .required = true,
          .help = "the command, split into words like in a shell: quotes work, but "
                  "nothing is expanded"),

@@ -13,7 +13,7 @@
 
 /* HOOKS */
 struct config_hook {
-    int at; /* enum of config/choices.h */
+    int event; /* enum of config/choices.h */
     const char *run;
     bool shell, wait;
     double timeout;

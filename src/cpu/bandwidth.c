@@ -12,8 +12,8 @@ enum { COPY_BYTES = 128 << 20, COPY_RUNS = 7, PREFETCH = 8192 };
 
 struct copy {
     const struct loops *loops;
-    const char *from;
-    char *to;
+    const char *src;
+    char *dst;
     bool streamed;
 };
 
@@ -21,7 +21,7 @@ static void copy_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct copy *c = arg;
 
-    c->loops->copy(c->to + lo, c->from + lo, hi - lo, c->streamed);
+    c->loops->copy(c->dst + lo, c->src + lo, hi - lo, c->streamed);
 }
 
 void cpu_copy(const struct device *dev, void *dst, const void *src, size_t size,
@@ -71,7 +71,7 @@ static void fill_part(void *arg, int64_t lo, int64_t hi)
     for (int64_t i = lo; i < hi; i += (int64_t)sizeof(page)) {
         int64_t n = hi - i < (int64_t)sizeof(page) ? hi - i : (int64_t)sizeof(page);
 
-        c->loops->copy(c->to + i, page, n, c->streamed);
+        c->loops->copy(c->dst + i, page, n, c->streamed);
     }
 }
 

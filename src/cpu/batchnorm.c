@@ -308,12 +308,12 @@ static void apply(const struct job *j, int thread)
     for (struct piece p; lo < hi; lo += p.n) {
         p = samples_first(&st->samples, &m->rows, lo, hi);
         a.n = p.n;
-        a.streamed = streamed && p.at * (int64_t)dtype_size(t) % 64 == 0;
+        a.streamed = streamed && p.first * (int64_t)dtype_size(t) % 64 == 0;
         a.scale = j->scale + p.sample * a.width;
         a.shift = j->shift + p.sample * a.width;
-        a.x = cpu_at(j->s->in[m->x], t, p.at);
-        a.r = r ? cpu_at(r, t, p.at) : NULL;
-        a.y = cpu_out(j->s->out[st->y], t, p.at);
+        a.x = cpu_at(j->s->in[m->x], t, p.first);
+        a.r = r ? cpu_at(r, t, p.first) : NULL;
+        a.y = cpu_out(j->s->out[st->y], t, p.first);
         j->dev->loops->bn_apply(&a);
     }
 }

@@ -48,7 +48,7 @@ float samples_factor(const struct samples *s, const struct step *step, int64_t s
  * piece of [lo, hi), where lo starts a row; n is 0 if there is none.
  */
 struct piece {
-    int64_t sample, at, n;
+    int64_t sample, first, n;
 };
 struct piece samples_first(const struct samples *s, const struct rows *r, int64_t lo,
                            int64_t hi);

@@ -139,7 +139,7 @@ struct job {
     struct step *s;
     const struct device *dev;
     struct batchnorm_tables b;
-    double *all; /* sum and dot per channel, over all processes that share them */
+    double *global_sums; /* sum and dot per channel, over all processes that share them */
     struct bn_grad sums, apply; /* of the whole tensor */
     float *factor;              /* [samples][width]; later weight rstd factor */
 };
@@ -147,7 +147,7 @@ struct job {
 static struct bn_grad part(const struct bn_grad *whole, struct piece p)
 {
     struct bn_grad a = *whole;
-    int64_t i = p.at;
+    int64_t i = p.first;
 
     a.n = p.n;
     a.streamed = a.streamed && i * (int64_t)dtype_size(a.t) % 64 == 0;
@@ -194,8 +194,8 @@ static void sum_up(const struct job *j, int thread)
         struct bn_grad a = part(&whole, p);
         const float *factor = j->factor + p.sample * r->width;
 
-        next = samples_last(&j->st->samples, r, lo, p.at);
-        a.jump = next.n > 0 ? next.at - (p.at + p.n) : 0;
+        next = samples_last(&j->st->samples, r, lo, p.first);
+        a.jump = next.n > 0 ? next.first - (p.first + p.n) : 0;
         j->dev->loops->bn_grad_sums(&a);
         for (int64_t c = 0; j->st->samples.drop && c < r->width; c++) {
             whole.sum[c] *= factor[c];
@@ -221,8 +221,8 @@ static void sum_channels(const struct job *j, int64_t lo, int64_t hi)
             dweight[c] = (float)(dot * (double)batchnorm_rstd(var[c], st->eps));
         if (dbias)
             dbias[c] = (float)sum;
-        j->all[2 * c] = sum;
-        j->all[2 * c + 1] = dot;
+        j->global_sums[2 * c] = sum;
+        j->global_sums[2 * c + 1] = dot;
     }
 }
 
@@ -233,7 +233,7 @@ static void share_sums(const struct job *j, int thread)
 
     cpu_barrier();
     if (!thread)
-        group->sum(group, j->all, 2 * j->st->rows.channels);
+        group->sum(group, j->global_sums, 2 * j->st->rows.channels);
     cpu_barrier();
 }
 
@@ -245,7 +245,7 @@ static void finish_channels(const struct job *j, int64_t lo, int64_t hi)
     double n = (double)r->positions * (st->group ? st->group->world : 1);
 
     for (int64_t c = lo; c < hi; c++) {
-        double sum = j->all[2 * c], dot = j->all[2 * c + 1];
+        double sum = j->global_sums[2 * c], dot = j->global_sums[2 * c + 1];
         float rstd = batchnorm_rstd(var[c], st->eps),
               a = batchnorm_scale(weight[c], rstd);
 
@@ -299,7 +299,7 @@ static void batchnorm_grad_run(struct step *s, struct device *dev)
     struct job j = {.st = st, .s = s, .dev = dev};
     char *space;
 
-    j.all = s->workspace;
+    j.global_sums = s->workspace;
     space = (char *)s->workspace + batchnorm_shared(&st->rows);
     j.b = batchnorm_tables(space, &st->rows, dev);
     j.factor = (float *)(space + batchnorm_space(&st->rows, dev));

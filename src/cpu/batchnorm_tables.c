@@ -85,7 +85,7 @@ float samples_factor(const struct samples *s, const struct step *step, int64_t s
 struct piece samples_first(const struct samples *s, const struct rows *r, int64_t lo,
                            int64_t hi)
 {
-    struct piece p = {.sample = lo / s->len, .at = lo};
+    struct piece p = {.sample = lo / s->len, .first = lo};
     int64_t end = (p.sample + 1) * s->len;
 
     end = end < hi ? end : hi;
@@ -102,7 +102,7 @@ struct piece samples_last(const struct samples *s, const struct rows *r, int64_t
     if (hi <= lo)
         return p;
     begin = begin > lo ? begin : lo;
-    p.at = rows_last_chunk(r, begin, hi);
-    p.n = hi - p.at;
+    p.first = rows_last_chunk(r, begin, hi);
+    p.n = hi - p.first;
     return p;
 }

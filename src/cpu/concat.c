@@ -53,7 +53,7 @@ static void slice_part(void *arg, int64_t lo, int64_t hi)
     const struct slice_attrs *a = s->node->attrs;
     const struct tensor *x = s->in_tensor[0];
     int64_t n = row_bytes(s->out_tensor[0], j->axis), begin = row_bytes(x, j->axis);
-    int64_t first = a->from * concat_step(x, j->axis) * (int64_t)dtype_size(x->dtype);
+    int64_t first = a->first * concat_step(x, j->axis) * (int64_t)dtype_size(x->dtype);
 
     j->dev->loops->copy_rows((char *)s->out[0] + lo * n, n,
                              (const char *)s->in[0] + lo * begin + first, begin, n,

@@ -275,14 +275,14 @@ static struct conv_args args_of(const struct step *s)
     const struct own_state *st = s->state;
 
     return (struct conv_args){
-        .from = s->in[0],
+        .src = s->in[0],
         .packed = s->derived[0],
         .bias = st->fold        ? s->derived[1]
                 : st->bias >= 0 ? s->in[st->bias]
                                 : NULL,
         .add = st->add >= 0 ? s->in[st->add] : NULL,
         .relu_mask = st->relu_mask >= 0 ? s->in[st->relu_mask] : NULL,
-        .to = s->out[0],
+        .dst = s->out[0],
         .act = st->act,
         .scratch = s->workspace,
     };

@@ -9,7 +9,7 @@
 struct job {
     const float *z, *dy;
     int64_t classes;
-    float *to;
+    float *dst;
 };
 
 static const char *corn_claim(struct region *r, struct graph *g, struct node *n,
@@ -30,7 +30,7 @@ static void forward_part(void *arg, int64_t lo, int64_t hi)
     const struct job *j = arg;
 
     for (int64_t i = lo; i < hi; i++)
-        corn_row(j->z + i * (j->classes - 1), j->classes, j->to + i * j->classes);
+        corn_row(j->z + i * (j->classes - 1), j->classes, j->dst + i * j->classes);
 }
 
 static void grad_part(void *arg, int64_t lo, int64_t hi)
@@ -39,7 +39,7 @@ static void grad_part(void *arg, int64_t lo, int64_t hi)
 
     for (int64_t i = lo; i < hi; i++)
         corn_row_grad(j->z + i * (j->classes - 1), j->dy + i * j->classes, j->classes,
-                      j->to + i * (j->classes - 1));
+                      j->dst + i * (j->classes - 1));
 }
 
 static void corn_run(struct step *s, struct device *dev)
@@ -49,7 +49,7 @@ static void corn_run(struct step *s, struct device *dev)
     struct job j = {.z = s->in[CORN_LOGITS],
                     .dy = grad ? s->in[CORN_GRAD_DY] : NULL,
                     .classes = z->dim[1] + 1,
-                    .to = s->out[0]};
+                    .dst = s->out[0]};
 
     cpu_for(dev, z->dim[0], 1, grad ? grad_part : forward_part, &j);
 }

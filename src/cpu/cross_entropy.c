@@ -46,7 +46,7 @@ static const char *cross_entropy_claim(struct region *r, struct graph *g, struct
     st->smoothing = (double)((const struct cross_entropy_attrs *)n->attrs)->smoothing;
     st->lam = n->nin > lam ? lam : -1;
     st->terms = ((const struct cross_entropy_attrs *)n->attrs)->weighted
-                    ? &((const struct cross_entropy_attrs *)n->attrs)->of
+                    ? &((const struct cross_entropy_attrs *)n->attrs)->terms
                     : NULL;
     region_claim_node(r, n);
     region_workspace(r, (size_t)st->samples * sizeof(double));

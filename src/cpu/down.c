@@ -97,15 +97,15 @@ static struct onednn_prim *prim_new(struct down_state *st, const struct match *f
 }
 
 struct pad_state {
-    size_t own, all; /* bytes */
+    size_t conv_bytes, bytes; /* bytes */
 };
 
 static void bias_pad(void *dst, void *const *src, void *state)
 {
     const struct pad_state *st = state;
 
-    memset(dst, 0, st->all);
-    memcpy(dst, src[0], st->own);
+    memset(dst, 0, st->bytes);
+    memcpy(dst, src[0], st->conv_bytes);
 }
 
 /* The bias padded with zeros. */
@@ -114,9 +114,9 @@ static int bias_derive(struct region *r, struct tensor *bias, int64_t channels)
     struct pad_state st = {tensor_size(bias), (size_t)channels * sizeof(float)};
 
     return region_derive(r, &(const struct derive){
-                                .size = st.all,
-                                .from = {bias},
-                                .nfrom = 1,
+                                .size = st.bytes,
+                                .source = {bias},
+                                .nsource = 1,
                                 .key = "padded",
                                 .key_len = 6,
                                 .pack = bias_pad,
@@ -169,31 +169,31 @@ static const char *down_claim(struct region *r, struct graph *g, struct node *n,
 struct job {
     const struct down_state *st;
     const struct device *dev;
-    char *from, *to; /* an image's first pixel in the workspace, and in the result */
-    const void *x;   /* input of the pool */
-    size_t own, row; /* bytes per pixel of the convolution, and of the result */
+    char *src, *dst;   /* an image's first pixel in the workspace, and in the result */
+    const void *x;     /* input of the pool */
+    size_t pixel, row; /* bytes per pixel of the convolution, and of the result */
 };
 
 static void copy_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
 
-    j->dev->loops->copy_rows(j->to + (size_t)lo * j->row, (int64_t)j->row,
-                             j->from + (size_t)lo * j->own, (int64_t)j->own,
-                             (int64_t)j->own, hi - lo);
+    j->dev->loops->copy_rows(j->dst + (size_t)lo * j->row, (int64_t)j->row,
+                             j->src + (size_t)lo * j->pixel, (int64_t)j->pixel,
+                             (int64_t)j->pixel, hi - lo);
 }
 
 static void pool_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
 
-    j->dev->loops->maxpool(&j->st->pool, j->x, j->to + j->own, lo, hi);
+    j->dev->loops->maxpool(&j->st->pool, j->x, j->dst + j->pixel, lo, hi);
 }
 
 static void conv_run(struct step *s, struct device *dev, struct job *j, int64_t n)
 {
     const struct down_state *st = j->st;
-    int64_t pixels = (int64_t)(st->y / j->own);
+    int64_t pixels = (int64_t)(st->y / j->pixel);
     struct onednn_args a = {
         .weights = s->derived[0],
         .bias = st->bias < 0 ? NULL
@@ -209,7 +209,7 @@ static void conv_run(struct step *s, struct device *dev, struct job *j, int64_t 
         if (st->padded)
             continue;
         cpu_for(dev, pixels, 64, copy_part, j);
-        j->to += (size_t)pixels * j->row;
+        j->dst += (size_t)pixels * j->row;
     }
 }
 
@@ -222,7 +222,7 @@ static void down_run(struct step *s, struct device *dev)
     struct job j = {st, dev, s->workspace, s->out[0], s->in[1], used, row};
 
     conv_run(s, dev, &j, y->dim[IMAGE_N]);
-    j.to = s->out[0];
+    j.dst = s->out[0];
     cpu_for(dev, y->dim[IMAGE_N] * y->dim[IMAGE_H], 1, pool_part, &j);
 }
 

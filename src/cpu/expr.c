@@ -17,7 +17,7 @@ enum { BLOCK = 256 };
 struct plan {
     struct expr_program program;
     struct expr_loops loops;
-    bool whole[EXPR_INPUTS]; /* stored as the result is */
+    bool full[EXPR_INPUTS]; /* stored as the result is */
 };
 
 struct job {
@@ -33,11 +33,11 @@ static void claim_memory(struct region *r, const struct node *n, const struct pl
 {
     int last = n->nin - 1;
 
-    while (last >= 0 && !(plan->whole[last] && n->in[last]->dtype == n->out[0]->dtype))
+    while (last >= 0 && !(plan->full[last] && n->in[last]->dtype == n->out[0]->dtype))
         last--;
     if (last >= 0)
         region_inplace(r, 0, last);
-    if (n->nout > 1 && last > 0 && plan->whole[0] && n->in[0]->dtype == n->out[1]->dtype)
+    if (n->nout > 1 && last > 0 && plan->full[0] && n->in[0]->dtype == n->out[1]->dtype)
         region_inplace(r, 1, 0);
 }
 
@@ -60,7 +60,7 @@ static const char *expr_claim(struct region *r, struct graph *g, struct node *n,
     expr_assign_registers(n, &plan->program);
     expr_loops(n, &plan->loops);
     for (int i = 0; i < n->nin; i++)
-        plan->whole[i] = tensor_same(n->in[i], n->out[0]);
+        plan->full[i] = tensor_same(n->in[i], n->out[0]);
     claim_memory(r, n, plan);
     region_workspace(r, (size_t)dev->threads * (size_t)plan->program.registers * BLOCK *
                             sizeof(float));
@@ -96,7 +96,7 @@ static const float *fetch(const struct job *j, int input, int64_t i, int64_t n,
 {
     enum dtype t = j->s->in_tensor[input]->dtype;
 
-    if (!j->plan->whole[input])
+    if (!j->plan->full[input])
         gather(j, input, i, n, room);
     else if (t == DTYPE_F32 && n == BLOCK)
         return (const float *)j->s->in[input] + i;
@@ -116,11 +116,11 @@ static void expr_block(const struct job *j, float *room, int64_t i, int64_t n)
         value[p->in[k]] = fetch(j, k, i, n, room + (int64_t)p->in[k] * BLOCK);
     for (int k = 0; k < p->n; k++) {
         const struct expr_code *x = p->code + k;
-        float *dst = room + (int64_t)x->to * BLOCK;
+        float *dst = room + (int64_t)x->dst * BLOCK;
 
         j->dev->loops->expr(j->s->out_tensor[0]->dtype, x->opcode, value[x->a],
                             value[x->b], value[x->c], x->m, dst, n);
-        value[x->to] = dst;
+        value[x->dst] = dst;
     }
     for (int k = 0; k < p->nout; k++) {
         enum dtype t = j->s->out_tensor[k]->dtype;
@@ -184,7 +184,7 @@ static bool is_pointwise(const struct step *s, const struct plan *plan)
     const struct expr_instruction *one = expr_single(s->node);
 
     for (int i = 0; i < s->nin; i++)
-        if (!plan->whole[i] || s->in_tensor[i]->dtype != s->out_tensor[0]->dtype)
+        if (!plan->full[i] || s->in_tensor[i]->dtype != s->out_tensor[0]->dtype)
             return false;
     return one && one->opcode != EXPR_SELECT;
 }
@@ -200,7 +200,7 @@ static bool is_gelu_both(const struct step *s, const struct plan *plan)
     if (x->a != 0 || x->b != 1 || x[1].a != 0 || a->out[0] != 2 || a->out[1] != 3)
         return false;
     for (int i = 0; i < 2; i++)
-        if (!plan->whole[i] || s->in_tensor[i]->dtype != s->out_tensor[0]->dtype ||
+        if (!plan->full[i] || s->in_tensor[i]->dtype != s->out_tensor[0]->dtype ||
             s->in_tensor[i]->dtype != s->out_tensor[1]->dtype)
             return false;
     return (x->opcode == EXPR_GELU_GRAD && x[1].opcode == EXPR_GELU) ||

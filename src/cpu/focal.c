@@ -31,12 +31,12 @@ static bool targets_of(const struct row_mean *m, int64_t i, struct focal_targets
     int64_t other = o->lam ? r->rows - 1 - i : i;
     float e = o->a->smoothing;
 
-    t->own = row_label_checked(&r->labels, i, r->classes);
+    t->label = row_label_checked(&r->labels, i, r->classes);
     t->partner = row_label_checked(&r->labels, other, r->classes);
     t->lam = o->lam ? o->lam[i] : 1;
     t->on = 1 - e;
     t->off = e / (float)r->classes;
-    return t->own >= 0 && t->partner >= 0;
+    return t->label >= 0 && t->partner >= 0;
 }
 
 static bool row_loss(const struct row_mean *m, int64_t i, double *loss)

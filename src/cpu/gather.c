@@ -43,7 +43,7 @@ static void gather_rows(void *arg, int64_t lo, int64_t hi)
     char *y = j->s->out[0];
 
     for (int64_t i = lo; i < hi; i++) {
-        int64_t begin = j->a->index[i % j->a->n], block = i / j->a->n * j->a->all;
+        int64_t begin = j->a->index[i % j->a->n], block = i / j->a->n * j->a->extent;
 
         if (begin < 0)
             memset(y + (size_t)i * j->row, 0, j->row);
@@ -75,7 +75,7 @@ static void sum_rows(void *arg, int64_t lo, int64_t hi)
     bool f32 = j->s->out_tensor[0]->dtype == DTYPE_F32;
 
     for (int64_t i = lo; i < hi; i++) {
-        int64_t r = i % a->all, block = i / a->all * a->n * a->inner;
+        int64_t r = i % a->extent, block = i / a->extent * a->n * a->inner;
         const int32_t *item = j->lists->item + j->lists->first[r];
         int n = j->lists->first[r + 1] - j->lists->first[r];
 
@@ -99,7 +99,7 @@ static void gather_run(struct step *s, struct device *dev)
     if (s->node->op == &op_gather)
         cpu_for(dev, a->outer * a->n, 1, gather_rows, &j);
     else
-        cpu_for(dev, a->outer * a->all, 1, sum_rows, &j);
+        cpu_for(dev, a->outer * a->extent, 1, sum_rows, &j);
 }
 
 static void gather_release(struct step *s)

@@ -49,8 +49,8 @@ static void cutmix_sample(const struct job *j, int64_t i, const struct mix_draw 
     int64_t size = (int64_t)dtype_size(j->t), row = j->w * j->c;
     int64_t first = d->top * row, end = d->bottom * row, len = j->h * row;
     struct splice box = {
-        .own = cpu_at(j->s->in[MIX_X], j->t, i * len + first),
-        .other = cpu_at(j->s->in[MIX_X], j->t, (j->n - 1 - i) * len + first),
+        .outer = cpu_at(j->s->in[MIX_X], j->t, i * len + first),
+        .inner = cpu_at(j->s->in[MIX_X], j->t, (j->n - 1 - i) * len + first),
         .y = cpu_out(j->s->out[MIX_Y], j->t, i * len + first),
         .rows = d->bottom - d->top,
         .row = row * size,

@@ -218,7 +218,7 @@ static void accumulate_part(void *arg, int64_t lo, int64_t hi)
 static void squares_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
-    const float *g = (const float *)j->s->in[0] + stats_of(j->s->node)->from;
+    const float *g = (const float *)j->s->in[0] + stats_of(j->s->node)->first;
 
     for (int64_t i = lo; i < hi; i += BLOCK)
         j->partial[i / BLOCK] =

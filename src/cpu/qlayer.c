@@ -79,8 +79,8 @@ static void derive_weights(struct region *r, struct device *dev,
     st->copy = halved ? xmalloc((size_t)st->len * sizeof(float)) : NULL;
     (void)region_derive(r, &(struct derive){
                                .size = onednn_prim_weights_size(p),
-                               .from = {w},
-                               .nfrom = 1,
+                               .source = {w},
+                               .nsource = 1,
                                .key = key,
                                .key_len = sizeof(key),
                                .pack = pack_run,
@@ -111,8 +111,8 @@ static void derive_channels(struct region *r, const struct node *n, bool halved)
 {
     struct channel_state *st = xcalloc(1, sizeof(*st));
     struct derive d = {
-        .from = {n->in[QLAYER_WEIGHT_SCALE], n->in[QLAYER_INPUT_SCALE]},
-        .nfrom = 2,
+        .source = {n->in[QLAYER_WEIGHT_SCALE], n->in[QLAYER_INPUT_SCALE]},
+        .nsource = 2,
         .key = halved ? "qlayer 7 bits" : "qlayer 8 bits",
         .key_len = 13,
         .pack = channel_run,
@@ -124,7 +124,7 @@ static void derive_channels(struct region *r, const struct node *n, bool halved)
     st->factor = halved ? 2 : 1;
     d.size = (size_t)(2 * st->channels) * sizeof(float);
     if (n->nin > QLAYER_BIAS)
-        d.from[d.nfrom++] = n->in[QLAYER_BIAS];
+        d.source[d.nsource++] = n->in[QLAYER_BIAS];
     (void)region_derive(r, &d);
 }
 

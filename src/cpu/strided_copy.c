@@ -25,8 +25,8 @@ static const char *strided_copy_claim(struct region *r, struct graph *g, struct 
 }
 
 struct job {
-    const char *from;
-    char *to;
+    const char *src;
+    char *dst;
     size_t each;
     int n; /* outer loops */
     int64_t len[STRIDED_COPY_DIMS], stride[STRIDED_COPY_DIMS];
@@ -71,7 +71,7 @@ static void copy_rows(void *arg, int64_t lo, int64_t hi)
         size_t place = (size_t)strided_copy_place(j->len, j->stride, j->n, i) * j->each;
         size_t row = (size_t)(i * j->len[j->n]) * j->each;
 
-        copy_row(j, j->to + (j->back ? place : row), j->from + (j->back ? row : place));
+        copy_row(j, j->dst + (j->back ? place : row), j->src + (j->back ? row : place));
     }
 }
 
@@ -155,8 +155,8 @@ static void strided_copy_run(struct step *s, struct device *dev)
     }
     for (int d = 0; d < j.n; d++)
         rows *= j.len[d];
-    j.from = (const char *)s->in[0] + (j.back ? 0 : skip);
-    j.to = (char *)s->out[0] + (j.back ? skip : 0);
+    j.src = (const char *)s->in[0] + (j.back ? 0 : skip);
+    j.dst = (char *)s->out[0] + (j.back ? skip : 0);
     if (j.back)
         memset(s->out[0], 0, tensor_size(s->out_tensor[0]));
     cpu_for(dev, rows, 1, copy_rows, &j);

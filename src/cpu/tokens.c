@@ -64,11 +64,11 @@ static void slice_part(void *arg, int64_t lo, int64_t hi)
         char *dx = (char *)s->out[0] + lo * all;
 
         memset(dx, 0, (size_t)((hi - lo) * all));
-        j->dev->loops->copy_rows(dx + a->from * each, all,
+        j->dev->loops->copy_rows(dx + a->first * each, all,
                                  (const char *)s->in[0] + lo * some, some, some, hi - lo);
     } else {
         j->dev->loops->copy_rows((char *)s->out[0] + lo * some, some,
-                                 (const char *)s->in[0] + lo * all + a->from * each, all,
+                                 (const char *)s->in[0] + lo * all + a->first * each, all,
                                  some, hi - lo);
     }
 }

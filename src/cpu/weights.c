@@ -58,11 +58,11 @@ static struct source source_new(struct derive *d, struct tensor *master,
     s.row = tensor_len(master) / s.out;
     if (fold || bytes > tensor_size(master))
         s.copy = xalloc_aligned(bytes);
-    d->from[d->nfrom++] = master;
+    d->source[d->nsource++] = master;
     if (fold) {
         s.eps = fold->eps;
-        d->from[d->nfrom++] = fold->weight;
-        d->from[d->nfrom++] = fold->var;
+        d->source[d->nsource++] = fold->weight;
+        d->source[d->nsource++] = fold->var;
     }
     return s;
 }
@@ -137,7 +137,7 @@ int weights_pack(struct region *r, struct tensor *w, const struct weights_fold *
 struct pack_state {
     const struct device *dev;
     struct onednn_pack *library; /* NULL: our own loop packs */
-    struct pack own;
+    struct pack loop;
     struct source source;
 };
 
@@ -145,7 +145,7 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct pack_state *st = arg;
 
-    st->dev->loops->pack(&st->own, lo, hi);
+    st->dev->loops->pack(&st->loop, lo, hi);
 }
 
 static void pack(void *dst, void *const *src, void *state)
@@ -156,9 +156,9 @@ static void pack(void *dst, void *const *src, void *state)
         onednn_pack_run(st->library, dst, source_get(&st->source, src));
         return;
     }
-    st->own.from = src[FROM_W];
-    st->own.to = dst;
-    cpu_for(st->dev, st->own.out_padded, 16, pack_part, st);
+    st->loop.src = src[FROM_W];
+    st->loop.dst = dst;
+    cpu_for(st->dev, st->loop.out_padded, 16, pack_part, st);
 }
 
 static void pack_release(void *state)
@@ -186,7 +186,7 @@ int weights_derive(struct region *r, struct device *dev, const struct onednn_pri
     };
 
     st->dev = dev;
-    if (fold || !pack_plan(&st->own, dev->loops, p, type, master->ndim, master->dim))
+    if (fold || !pack_plan(&st->loop, dev->loops, p, type, master->ndim, master->dim))
         st->library = onednn_pack_new(dev->onednn, p, ONEDNN_PACK);
     st->source =
         source_new(&d, master, fold, st->library ? onednn_prim_plain_size(p) : 0);
@@ -224,8 +224,8 @@ int weights_bias(struct region *r, const struct weights_fold *fold,
     struct bias_state *st = xcalloc(1, sizeof(*st));
     struct derive d = {
         .size = tensor_size(fold->bias),
-        .from = {fold->weight, fold->bias, fold->mean, fold->var, layer_bias},
-        .nfrom = layer_bias ? 5 : 4,
+        .source = {fold->weight, fold->bias, fold->mean, fold->var, layer_bias},
+        .nsource = layer_bias ? 5 : 4,
         .key = "bias",
         .key_len = 4,
         .pack = fold_bias,

@@ -124,7 +124,7 @@ static struct named class_set_at(const void *table, int i)
 }
 
 const struct names class_set_names = {
-    .at = class_set_at, .table = class_set_table, .empty = true};
+    .entry = class_set_at, .table = class_set_table, .empty = true};
 
 void class_set_map(const struct class_set *s, int classes, bool train_ids,
                    uint8_t map[256])

@@ -126,13 +126,13 @@ void csv_values_targets(const struct csv_values *v, int64_t row, float *target)
 
 struct facts {
     int64_t distinct;
-    double least, most;
+    double min, max;
     const char *fraction; /* a cell that is no whole number, or NULL */
 };
 
 static struct facts facts_of(const struct text_table *t, int column)
 {
-    struct facts f = {.least = INFINITY, .most = -INFINITY};
+    struct facts f = {.min = INFINITY, .max = -INFINITY};
     struct strmap seen = {0};
 
     for (int64_t i = 0; i < t->rows; i++) {
@@ -140,8 +140,8 @@ static struct facts facts_of(const struct text_table *t, int column)
         double x = 0;
 
         (void)read_number(cell, &x);
-        f.least = fmin(f.least, x);
-        f.most = fmax(f.most, x);
+        f.min = fmin(f.min, x);
+        f.max = fmax(f.max, x);
         if (!f.fraction && x != rint(x))
             f.fraction = cell;
         if (!strmap_get(&seen, cell)) {
@@ -167,10 +167,10 @@ static bool is_no_class(const struct text_table *t, int column, struct strbuf *w
         return true;
     }
     if (f.distinct <= CLASSES_MAX || strcasestr(name, "class") ||
-        (f.least >= 0 && f.least <= 1 && f.most - f.least < (double)f.distinct))
+        (f.min >= 0 && f.min <= 1 && f.max - f.min < (double)f.distinct))
         return false;
     strbuf_addf(why, "column %.60s holds %lld different numbers from %g to %g", name,
-                (long long)f.distinct, f.least, f.most);
+                (long long)f.distinct, f.min, f.max);
     return true;
 }
 

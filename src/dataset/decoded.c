@@ -42,8 +42,8 @@ static const char *decoded_fault(const struct decoded *f)
     if (XXH3_64bits(row, n * sizeof(*row)) != h->sum)
         return "its table has a wrong checksum";
     for (uint64_t i = 0; i < n; i++) {
-        if (!checked_within(row[i].image.at, row[i].image.len, h->rows) ||
-            !checked_within(row[i].label_map.at, row[i].label_map.len, h->rows))
+        if (!checked_within(row[i].image.offset, row[i].image.len, h->rows) ||
+            !checked_within(row[i].label_map.offset, row[i].label_map.len, h->rows))
             return "its table points outside the file";
         if (row[i].label < SAMPLE_NO_LABEL || row[i].label > INT32_MAX)
             return "its table has a label that is not a class";
@@ -125,11 +125,11 @@ static int decoded_read(void *file, const struct sample *sample, bool label_map,
                     (unsigned long long)part->len, (long long)limit);
         return -1;
     }
-    if (XXH3_64bits(f->data + part->at, part->len) != part->sum) {
+    if (XXH3_64bits(f->data + part->offset, part->len) != part->sum) {
         strbuf_addstr(why, "its pixels have a wrong checksum");
         return -1;
     }
-    dataset_bytes_view(out, f->data + part->at, (size_t)part->len);
+    dataset_bytes_view(out, f->data + part->offset, (size_t)part->len);
     return 0;
 }
 

@@ -23,7 +23,7 @@ struct decoded_head {
 
 struct decoded_row {
     struct decoded_part {
-        uint64_t at, len, sum; /* len 0: absent */
+        uint64_t offset, len, sum; /* len 0: absent */
     } image, label_map;
     int64_t label; /* -1: unlabeled */
 };

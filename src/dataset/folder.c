@@ -110,7 +110,7 @@ static struct dataset *folder_open(const struct dataset_source *s)
 
     for (size_t len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
         dir[len - 1] = '\0';
-    f.to = class_files_new(dir, dir);
+    f.files = class_files_new(dir, dir);
     folder_find_classes(&f);
     warn_of_label_maps(dir);
     if (split)
@@ -122,7 +122,7 @@ static struct dataset *folder_open(const struct dataset_source *s)
     free(f.dir);
     keep_paths_release(&index);
     free(dir);
-    return &f.to->base;
+    return &f.files->base;
 }
 
 const struct storage storage_folder = {

@@ -7,9 +7,9 @@
 #include "dataset/class_files.h"
 
 struct folder {
-    struct class_files *to;  /* paths are relative to its root */
-    int64_t other;           /* number of files that are not images */
-    const char *other_first; /* one of them; stored in to->mem or to->text */
+    struct class_files *files; /* paths are relative to its root */
+    int64_t other;             /* number of files that are not images */
+    const char *other_first;   /* one of them; stored in to->mem or to->text */
 
     struct folder_dir { /* all folders read, except the root */
         const char *path;

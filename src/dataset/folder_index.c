@@ -88,12 +88,12 @@ static const char *next(const char *text)
 static const char *index_is_of(const struct index_view *v, const struct folder *f)
 {
     const char *text = v->text;
-    bool same = v->head->classes == f->to->base.nclass;
+    bool same = v->head->classes == f->files->base.nclass;
 
     for (int64_t i = 0; same && i < v->head->dirs; i++, text = next(text)) {
         struct stat st;
 
-        same = fstatat(f->to->fd, text, &st, 0) == 0 &&
+        same = fstatat(f->files->fd, text, &st, 0) == 0 &&
                st.st_mtim.tv_sec == v->time[i].sec &&
                st.st_mtim.tv_nsec == v->time[i].nsec;
     }
@@ -119,11 +119,11 @@ bool folder_index_load(struct folder *f, const char *path)
         free(data);
         return false;
     }
-    f->to->text = data;
+    f->files->text = data;
     f->other = v.head->other;
     f->other_first = text;
     for (int64_t i = 0; i < v.head->files; i++)
-        class_files_add(f->to, text = next(text), v.label[i]);
+        class_files_add(f->files, text = next(text), v.label[i]);
     folder_warn_other(f);
     return true;
 }
@@ -145,7 +145,7 @@ static void add_text(struct strbuf *out, const char *text)
 
 void folder_index_save(const struct folder *f, const struct keep_paths *paths)
 {
-    const struct dataset *d = &f->to->base;
+    const struct dataset *d = &f->files->base;
     struct index_head h = {
         .classes = d->nclass, .dirs = f->ndir, .files = d->n, .other = f->other};
     struct strbuf all = STRBUF_INIT;
@@ -162,13 +162,13 @@ void folder_index_save(const struct folder *f, const struct keep_paths *paths)
                    sizeof(struct index_time));
     }
     for (int64_t i = 0; i < d->n; i++)
-        strbuf_add(&all, &f->to->file[i].label, sizeof(f->to->file[i].label));
+        strbuf_add(&all, &f->files->file[i].label, sizeof(f->files->file[i].label));
     text = all.len;
     for (int64_t i = 0; i < f->ndir; i++)
         add_text(&all, f->dir[i].path);
     add_text(&all, f->other_first ? f->other_first : "");
     for (int64_t i = 0; i < d->n; i++)
-        add_text(&all, f->to->file[i].path);
+        add_text(&all, f->files->file[i].path);
     h.text = all.len - text;
     memcpy(all.buf, &h, sizeof(h));
     h.sum = XXH3_64bits(all.buf + offsetof(struct index_head, classes),

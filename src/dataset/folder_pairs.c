@@ -31,7 +31,7 @@ struct candidate {
 
 struct candidates {
     const char *root;
-    struct candidate at[FOLDERS];
+    struct candidate candidate[FOLDERS];
     int n;
 };
 
@@ -50,7 +50,7 @@ static void add_candidates(struct candidates *c, const char *below)
     struct dirent *e;
 
     while (d && c->n < FOLDERS && (e = readdir(d))) {
-        struct candidate *candidate = &c->at[c->n];
+        struct candidate *candidate = &c->candidate[c->n];
         char *path, *full;
 
         if (e->d_type == DT_REG || usual_is_system(e->d_name))
@@ -82,15 +82,15 @@ static struct candidates *candidates_of(const char *root)
     add_candidates(c, "");
     top = c->n;
     for (int i = 0; i < top; i++)
-        add_candidates(c, c->at[i].path);
-    qsort(c->at, (size_t)c->n, sizeof(*c->at), by_path);
+        add_candidates(c, c->candidate[i].path);
+    qsort(c->candidate, (size_t)c->n, sizeof(*c->candidate), by_path);
     return c;
 }
 
 static void candidates_free(struct candidates *c)
 {
     for (int i = 0; i < c->n; i++)
-        free(c->at[i].path);
+        free(c->candidate[i].path);
     free(c);
 }
 
@@ -173,11 +173,11 @@ static const char *next_shared(const struct candidates *c, const char *split, in
     if (!*split)
         return (*i)++ == 0 && file_pairs_are_neighbors(c->root) ? "" : NULL;
     for (int k = 0; k < c->n && !found; k++) {
-        const char *path = c->at[k].path;
+        const char *path = c->candidate[k].path;
         size_t n = above ? strlen(above) : 0;
         char *dir;
 
-        if (!is_shared(&c->at[k], split) ||
+        if (!is_shared(&c->candidate[k], split) ||
             (above && strncmp(path, above, n) == 0 && path[n] == '/'))
             continue;
         above = path;
@@ -200,8 +200,8 @@ bool folder_pairs_find(struct folder_pairs *f, const char *root, const char *spl
     *f = (struct folder_pairs){0};
     for (int i = 0; i < c->n; i++)
         for (int k = 0; k < c->n; k++)
-            if (is_folder_pair(&c->at[i], &c->at[k], split))
-                try_folders(f, root, c->at[i].path, c->at[k].path);
+            if (is_folder_pair(&c->candidate[i], &c->candidate[k], split))
+                try_folders(f, root, c->candidate[i].path, c->candidate[k].path);
     while (!f->matched && (shared = next_shared(c, split, &next)))
         try_folders(f, root, shared, shared);
     candidates_free(c);
@@ -259,8 +259,9 @@ bool folder_pairs_probe(const char *root, const char *split)
 
     for (int i = 0; i < c->n && !is; i++)
         for (int k = 0; k < c->n && !is; k++)
-            is = is_folder_pair(&c->at[i], &c->at[k], split ? split : "") &&
-                 has_image(root, c->at[i].path, 0) && has_image(root, c->at[k].path, 0);
+            is = is_folder_pair(&c->candidate[i], &c->candidate[k], split ? split : "") &&
+                 has_image(root, c->candidate[i].path, 0) &&
+                 has_image(root, c->candidate[k].path, 0);
     is = is || next_shared(c, split ? split : "", &next);
     candidates_free(c);
     return is;

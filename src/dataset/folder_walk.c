@@ -33,12 +33,12 @@ static int folder_kind(const char *path, const struct dirent *e)
 
 static void folder_add(struct folder *f, const char *path, int32_t label)
 {
-    const char *below = path + strlen(f->to->root) + 1;
+    const char *below = path + strlen(f->files->root) + 1;
 
     if (image_has_extension(path))
-        class_files_add(f->to, arena_strdup(&f->to->mem, below), label);
+        class_files_add(f->files, arena_strdup(&f->files->mem, below), label);
     else if (!f->other++)
-        f->other_first = arena_strdup(&f->to->mem, below);
+        f->other_first = arena_strdup(&f->files->mem, below);
 }
 
 static DIR *folder_opendir(const char *path)
@@ -59,7 +59,7 @@ static void folder_add_dir(struct folder *f, DIR *d, const char *path)
         die("cannot read '%s': %s", path, strerror(errno));
     GROW(f->dir, f->ndir, f->dir_cap);
     f->dir[f->ndir++] = (struct folder_dir){
-        arena_strdup(&f->to->mem, path + strlen(f->to->root) + 1), st.st_mtim};
+        arena_strdup(&f->files->mem, path + strlen(f->files->root) + 1), st.st_mtim};
 }
 
 /* Adds all images below `path`, unsorted. */
@@ -109,8 +109,8 @@ static void folder_add_class(struct dataset *d, const char *name, size_t *cap)
 
 void folder_find_classes(struct folder *f)
 {
-    struct dataset *dst = &f->to->base;
-    const char *dir = f->to->root;
+    struct dataset *dst = &f->files->base;
+    const char *dir = f->files->root;
     DIR *d = folder_opendir(dir);
     struct dirent *e;
     size_t cap = 0;
@@ -153,18 +153,18 @@ static void folder_check_counts(const struct folder *f, const int64_t *count)
     struct strbuf names = STRBUF_INIT;
     int empty = 0;
 
-    for (int c = 0; c < f->to->base.nclass; c++) {
+    for (int c = 0; c < f->files->base.nclass; c++) {
         if (count[c])
             continue;
         if (empty++ < 5)
             strbuf_addf(&names, "%s'%s'", empty > 1 ? ", " : "",
-                        f->to->base.class_name[c]);
+                        f->files->base.class_name[c]);
     }
     if (empty > 5)
         strbuf_addf(&names, " and %d more", empty - 5);
     if (empty)
-        die("'%s': no images in the class folder%s %s", f->to->root, empty > 1 ? "s" : "",
-            names.buf);
+        die("'%s': no images in the class folder%s %s", f->files->root,
+            empty > 1 ? "s" : "", names.buf);
     strbuf_release(&names);
 }
 
@@ -176,17 +176,17 @@ void folder_warn_other(const struct folder *f)
         return;
     image_add_extensions(&known);
     log_warning("'%s': skipping files whose names do not end in %s (%lld), such as '%s'",
-                f->to->root, known.buf, (long long)f->other, f->other_first);
+                f->files->root, known.buf, (long long)f->other, f->other_first);
     strbuf_release(&known);
 }
 
 void folder_find_files(struct folder *f)
 {
-    const struct dataset *d = &f->to->base;
+    const struct dataset *d = &f->files->base;
     int64_t *count = xcalloc((size_t)d->nclass, sizeof(*count));
 
     for (int c = 0; c < d->nclass; c++) {
-        char *path = path_join(f->to->root, d->class_name[c]);
+        char *path = path_join(f->files->root, d->class_name[c]);
         int64_t before = d->n;
 
         folder_walk(f, path, c, 1);
@@ -196,5 +196,5 @@ void folder_find_files(struct folder *f)
     folder_warn_other(f);
     folder_check_counts(f, count);
     free(count);
-    qsort(f->to->file, (size_t)d->n, sizeof(*f->to->file), folder_compare_files);
+    qsort(f->files->file, (size_t)d->n, sizeof(*f->files->file), folder_compare_files);
 }

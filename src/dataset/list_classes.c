@@ -24,7 +24,7 @@ struct class_list {
     struct class_list_row {
         const char *image, *name; /* name: class name; NULL: the list has numbers */
         int32_t label;
-        int at; /* for messages: line or JSON element, from 1 */
+        int line; /* for messages: line or JSON element, from 1 */
     } * row;
     int64_t n;
     size_t cap;
@@ -172,11 +172,11 @@ static void class_list_check(const struct class_list *l)
     if (l->row[0].name && image_has_extension(l->row[0].name))
         die("%s:%d: expected a class, but '%s' is a label map: use this list with a "
             "segmentation model or trainc pack --label-maps",
-            l->path, l->row[0].at, l->row[0].name);
+            l->path, l->row[0].line, l->row[0].name);
     for (int64_t i = 0; i < l->n; i++)
         if (!l->row[i].name != !l->row[0].name)
             die("%s:%d: the class is %s, and that of the first image %s", l->path,
-                l->row[i].at, l->row[i].name ? "a name" : "a number",
+                l->row[i].line, l->row[i].name ? "a name" : "a number",
                 l->row[i].name ? "a number" : "a name");
 }
 
@@ -200,7 +200,7 @@ static void class_list_number(struct class_list *l, struct dataset *d, bool list
         uintptr_t c = (uintptr_t)strmap_get(&map, l->row[i].name);
 
         if (c == 0)
-            die("%s:%d: class '%s' is not in classes.txt", l->path, l->row[i].at, l->row[i].name);
+            die("%s:%d: class '%s' is not in classes.txt", l->path, l->row[i].line, l->row[i].name);
         l->row[i].label = (int32_t)c - 1;
     }
     strmap_release(&map);
@@ -235,7 +235,7 @@ static void class_list_name(struct class_list *l, struct dataset *d,
         if (l->row[i].label < 0 || l->row[i].label >= d->nclass)
             die("%s:%d: class index %d is out of range: the data set has %d classes, "
                 "counted from %d%s",
-                l->path, l->row[i].at, number, d->nclass, s->labels.first,
+                l->path, l->row[i].line, number, d->nclass, s->labels.first,
                 class_names_advice(d, l->row[i].label, s->labels.first));
     }
 }
@@ -263,7 +263,7 @@ static char *class_list_root(const struct class_list *l, const struct dataset_so
 
     if (!class_list_lies_in(l, s->path)) {
         if (!class_list_lies_in(l, split))
-            die("%s:%d: file '%s/%s' not found, also not in '%s'", l->path, l->row[0].at,
+            die("%s:%d: file '%s/%s' not found, also not in '%s'", l->path, l->row[0].line,
                 s->path, l->row[0].image, split);
         log_info("'%s': reading images from '%s'", l->path, split);
         return split;

@@ -15,10 +15,10 @@
 #include "dataset/hold.h"
 #include "dataset/loader_ring.h"
 
-/* Samples [from, to) of a slot's batch, assigned to one worker. */
+/* Samples [begin, end) of a slot's batch, assigned to one worker. */
 struct ticket {
     struct slot *slot;
-    int from, to;
+    int begin, end;
 };
 
 /* Assigns the next samples to `t`. Returns false if there is no work. Requires the
@@ -39,9 +39,9 @@ static bool loader_claim_samples(struct loader *l, struct ticket *t)
     }
     share = share < 1 ? 1 : share > 16 ? 16 : share;
     t->slot = s;
-    t->from = l->start_index;
-    t->to = l->start_index + (left < share ? left : share);
-    l->start_index = t->to;
+    t->begin = l->start_index;
+    t->end = l->start_index + (left < share ? left : share);
+    l->start_index = t->end;
     if (l->start_index == l->o.batch) {
         l->start_index = 0;
         l->start++;
@@ -58,10 +58,10 @@ static void loader_load(struct loader *l, struct loader_worker *w, struct slot *
     bool machine = false;
     char *reason;
 
-    seen.from = w->observed ? clock_now() : 0;
+    seen.begin = w->observed ? clock_now() : 0;
     reason = loader_fill(l, w, &s->batch, pos, &seen.sample, &machine);
     if (w->observed) {
-        seen.to = clock_now();
+        seen.end = clock_now();
         seen.epoch = s->batch.epoch;
         seen.batch = s->batch.number;
         l->o.observe(&seen, l->o.observe_arg);
@@ -86,12 +86,12 @@ static void loader_run_ticket(struct loader *l, struct loader_worker *w,
     struct slot *s = t->slot;
 
     pthread_mutex_unlock(&l->lock);
-    for (int pos = t->from; pos < t->to && !atomic_load(&l->hurry); pos++)
+    for (int pos = t->begin; pos < t->end && !atomic_load(&l->hurry); pos++)
         loader_load(l, w, s, pos);
     pthread_mutex_lock(&l->lock);
     stage_times_add(&l->stats.stages, &w->times, 1);
     w->times = (struct stage_times){0};
-    s->pending -= t->to - t->from;
+    s->pending -= t->end - t->begin;
     if (s->pending == 0)
         s->state = SLOT_READY;
 }

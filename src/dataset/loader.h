@@ -58,7 +58,7 @@ struct loader_event {
     uint64_t epoch;
     int64_t batch, sample; /* sample: index in the data set, or -1: none */
     int index;             /* index in the batch */
-    double from, to;       /* clock_now(), in seconds */
+    double begin, end;     /* clock_now(), in seconds */
     const struct stage_log *stages;
 };
 

@@ -284,7 +284,7 @@ int members_drop(struct members *m, const char *name, struct strbuf *why)
 
 struct named_sample {
     uint64_t hash;
-    int64_t at;
+    int64_t index;
 };
 
 static int by_hash(const void *a, const void *b)
@@ -293,7 +293,7 @@ static int by_hash(const void *a, const void *b)
 
     if (x->hash != y->hash)
         return x->hash < y->hash ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
+    return x->index < y->index ? -1 : x->index > y->index;
 }
 
 /* Of members with the same name the last one wins, as when the archive is unpacked. */
@@ -311,12 +311,12 @@ static void drop_twice(struct members *m)
     }
     qsort(named, n, sizeof(*named), by_hash);
     for (size_t i = 0; i + 1 < n; i++) {
-        const char *name = s->sample[m->first + named[i].at].name;
+        const char *name = s->sample[m->first + named[i].index].name;
 
         if (named[i].hash != named[i + 1].hash ||
-            strcmp(name, s->sample[m->first + named[i + 1].at].name) != 0)
+            strcmp(name, s->sample[m->first + named[i + 1].index].name) != 0)
             continue;
-        drop[named[i].at] = true;
+        drop[named[i].index] = true;
         leave_out(m, LEFT_DUPLICATE, name);
     }
     samples_remove(s, m->first, drop);

@@ -74,7 +74,8 @@ static const struct raw_head record_start = {"RecordIO", sizeof(uint32_t), 4,
 
 struct record_part {
     enum record_kind kind;
-    uint64_t at, len, next; /* offset and length of the data; offset of the next part */
+    uint64_t offset, len,
+        next; /* offset and length of the data; offset of the next part */
 };
 
 static int part_head(const struct raw_file *f, uint64_t pos, struct record_part *p,
@@ -91,8 +92,8 @@ static int part_head(const struct raw_file *f, uint64_t pos, struct record_part 
     }
     p->kind = (enum record_kind)(word[1] >> RECORD_LENGTH_BITS);
     p->len = word[1] & ((1u << RECORD_LENGTH_BITS) - 1);
-    p->at = pos + sizeof(word);
-    p->next = p->at + (p->len + 3) / 4 * 4;
+    p->offset = pos + sizeof(word);
+    p->next = p->offset + (p->len + 3) / 4 * 4;
     return 0;
 }
 
@@ -157,7 +158,7 @@ static int record_read(const struct raw_file *f, uint64_t pos, int64_t limit,
         }
         memcpy(out->data + out->len, &magic, gap);
         out->len += gap;
-        rc = raw_file_get(f, p.at, out->data + out->len, (size_t)p.len, why);
+        rc = raw_file_get(f, p.offset, out->data + out->len, (size_t)p.len, why);
         if (rc < 0)
             return rc;
         out->len += (size_t)p.len;

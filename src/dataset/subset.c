@@ -9,7 +9,7 @@
 struct subset {
     struct dataset base;
     struct dataset_type type; /* has the optional members that the whole data set has */
-    struct dataset *all;
+    struct dataset *source;
     int64_t *index; /* [n] */
     int64_t *first; /* [nfile + 1], or NULL without containers */
     int64_t nfile;
@@ -24,7 +24,7 @@ static int32_t subset_label(const struct dataset *d, int64_t i)
 {
     const struct subset *s = subset_of(d);
 
-    return dataset_label(s->all, s->index[i]);
+    return dataset_label(s->source, s->index[i]);
 }
 
 static int subset_read(const struct dataset *d, int64_t i, int64_t limit,
@@ -32,49 +32,49 @@ static int subset_read(const struct dataset *d, int64_t i, int64_t limit,
 {
     const struct subset *s = subset_of(d);
 
-    return dataset_read(s->all, s->index[i], limit, out, why);
+    return dataset_read(s->source, s->index[i], limit, out, why);
 }
 
 static void subset_describe(const struct dataset *d, int64_t i, struct strbuf *name)
 {
     const struct subset *s = subset_of(d);
 
-    dataset_describe(s->all, s->index[i], name);
+    dataset_describe(s->source, s->index[i], name);
 }
 
 static void subset_targets(const struct dataset *d, int64_t i, void *target)
 {
     const struct subset *s = subset_of(d);
 
-    dataset_targets(s->all, s->index[i], target);
+    dataset_targets(s->source, s->index[i], target);
 }
 
 static const char *subset_name(const struct dataset *d, int64_t i)
 {
     const struct subset *s = subset_of(d);
 
-    return s->all->type->name(s->all, s->index[i]);
+    return s->source->type->name(s->source, s->index[i]);
 }
 
 static bool subset_stamp(const struct dataset *d, int64_t i, struct strbuf *out)
 {
     const struct subset *s = subset_of(d);
 
-    return dataset_stamp(s->all, s->index[i], out);
+    return dataset_stamp(s->source, s->index[i], out);
 }
 
 static double subset_weight(const struct dataset *d, int64_t i)
 {
     const struct subset *s = subset_of(d);
 
-    return dataset_weight(s->all, s->index[i]);
+    return dataset_weight(s->source, s->index[i]);
 }
 
 static const char *subset_label_name(const struct dataset *d, int64_t i)
 {
     const struct subset *s = subset_of(d);
 
-    return s->all->type->label_name(s->all, s->index[i]);
+    return s->source->type->label_name(s->source, s->index[i]);
 }
 
 static const int64_t *subset_shards(const struct dataset *d, int64_t *n)
@@ -90,28 +90,28 @@ static int subset_read_label(const struct dataset *d, int64_t i, int64_t limit,
 {
     const struct subset *s = subset_of(d);
 
-    return dataset_read_label(s->all, s->index[i], limit, out, why);
+    return dataset_read_label(s->source, s->index[i], limit, out, why);
 }
 
 static void subset_describe_label(const struct dataset *d, int64_t i, struct strbuf *name)
 {
     const struct subset *s = subset_of(d);
 
-    dataset_describe_label(s->all, s->index[i], name);
+    dataset_describe_label(s->source, s->index[i], name);
 }
 
 static bool subset_stamp_label(const struct dataset *d, int64_t i, struct strbuf *out)
 {
     const struct subset *s = subset_of(d);
 
-    return dataset_stamp_label(s->all, s->index[i], out);
+    return dataset_stamp_label(s->source, s->index[i], out);
 }
 
 static void subset_close(struct dataset *d)
 {
     struct subset *s = (struct subset *)(void *)d;
 
-    dataset_close(s->all);
+    dataset_close(s->source);
     free(s->base.name);
     free(s->index);
     free(s->first);
@@ -122,7 +122,7 @@ static void subset_close(struct dataset *d)
 static void find_shards(struct subset *s)
 {
     int64_t nfile = 0, i = 0;
-    const int64_t *first = dataset_shards(s->all, &nfile);
+    const int64_t *first = dataset_shards(s->source, &nfile);
 
     if (!first)
         return;
@@ -162,7 +162,7 @@ struct dataset *dataset_subset(struct dataset *all, const int64_t *index, int64_
     s->base.name = xasprintf("%s (%s)", all->name, part);
     s->base.hold = NULL;
     s->base.n = n;
-    s->all = all;
+    s->source = all;
     s->index = xcalloc((size_t)n + 1, sizeof(*s->index));
     memcpy(s->index, index, (size_t)n * sizeof(*index));
     find_shards(s);

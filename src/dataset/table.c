@@ -57,7 +57,7 @@ static struct named storage_at(const void *table, int i)
     return (struct named){0};
 }
 
-const struct names storage_names = {.at = storage_at, .table = storage_table};
+const struct names storage_names = {.entry = storage_at, .table = storage_table};
 
 bool storage_reads(const struct storage *row, const char *key)
 {

@@ -28,9 +28,9 @@ static int tar_part(void *file, const struct sample_part *part, int64_t limit,
 
 /* Positions of the files that the archive's links may point to. */
 struct tar_links {
-    bool met;         /* the archive has links */
-    bool listing;     /* collects names instead of samples */
-    struct strmap at; /* name -> index + 1 */
+    bool met;            /* the archive has links */
+    bool listing;        /* collects names instead of samples */
+    struct strmap index; /* name -> index + 1 */
     struct sample_part *part;
     size_t n, cap;
 };
@@ -82,7 +82,7 @@ static const struct sample_part *tar_target(const struct tar_links *l,
     char *path = hard                             ? tar_path("", 0, hard)
                  : !soft || !name || *soft == '/' ? NULL
                                                   : tar_path(name, ndir, soft);
-    uintptr_t pos = path ? (uintptr_t)strmap_get(&l->at, path) : 0;
+    uintptr_t pos = path ? (uintptr_t)strmap_get(&l->index, path) : 0;
 
     free(path);
     return pos ? &l->part[pos - 1] : NULL;
@@ -98,7 +98,7 @@ static void tar_note(struct tar_links *l, const char *name,
         return;
     GROW(l->part, l->n, l->cap);
     l->part[l->n++] = *part;
-    strmap_put(&l->at, path, (void *)(uintptr_t)l->n);
+    strmap_put(&l->index, path, (void *)(uintptr_t)l->n);
     free(path);
 }
 
@@ -245,7 +245,7 @@ static int tar_list(void *file, struct samples *s, struct strbuf *why)
         if (rc == 0)
             rc = tar_walk(f, s, &links, why);
     }
-    strmap_release(&links.at);
+    strmap_release(&links.index);
     free(links.part);
     utf8_names_end(before);
     if (rc < 0)

@@ -54,7 +54,7 @@ static void add_row(struct text_table *t, int line)
 
 /* The remaining text, and its line number. */
 struct cursor {
-    char *at;
+    char *pos;
     int line;
     char separator;
 };
@@ -65,7 +65,7 @@ struct cursor {
  */
 static char *next_field(struct cursor *c, bool *last)
 {
-    char *field = c->at, *dst = field, *src = field;
+    char *field = c->pos, *dst = field, *src = field;
     bool quoted = *src == '"', open = quoted;
 
     src += quoted;
@@ -84,7 +84,7 @@ static char *next_field(struct cursor *c, bool *last)
         return NULL;
     *last = *src != c->separator || !*src;
     c->line += *src == '\n';
-    c->at = src + (*src != '\0');
+    c->pos = src + (*src != '\0');
     if (*last && dst > field && src[-1] == '\r')
         dst--;
     *dst = '\0';
@@ -94,12 +94,12 @@ static char *next_field(struct cursor *c, bool *last)
 /* Skips an empty line. Returns false if the next line is not empty. */
 static bool skip_empty_line(struct cursor *c)
 {
-    char *end = c->at + (*c->at == '\r');
+    char *end = c->pos + (*c->pos == '\r');
 
-    if (*end != '\n' && (*end || end == c->at))
+    if (*end != '\n' && (*end || end == c->pos))
         return false;
     c->line += *end == '\n';
-    c->at = end + (*end == '\n');
+    c->pos = end + (*end == '\n');
     return true;
 }
 
@@ -130,7 +130,7 @@ static bool read_header(struct text_table *t, struct cursor *c, struct strbuf *w
     bool last = false;
     char *field;
 
-    while (*c->at && skip_empty_line(c))
+    while (*c->pos && skip_empty_line(c))
         ;
     while (!last) {
         field = next_field(c, &last);
@@ -173,16 +173,16 @@ static bool read_record(struct text_table *t, struct cursor *c, struct strbuf *w
 static bool read_csv(struct text_table *t, const char *path, struct strbuf *why)
 {
     bool tabs = !strcasecmp(path_extension(path), ".tsv");
-    struct cursor c = {.at = t->text, .line = 1};
+    struct cursor c = {.pos = t->text, .line = 1};
 
-    if (!strncmp(c.at, "\xef\xbb\xbf", 3))
-        c.at += 3;
+    if (!strncmp(c.pos, "\xef\xbb\xbf", 3))
+        c.pos += 3;
     c.separator = '\t';
     if (!tabs)
-        c.separator = find_separator(c.at);
+        c.separator = find_separator(c.pos);
     if (!read_header(t, &c, why))
         return false;
-    while (*c.at)
+    while (*c.pos)
         if (!skip_empty_line(&c) && !read_record(t, &c, why))
             return false;
     return true;

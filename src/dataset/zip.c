@@ -112,8 +112,8 @@ static int zip_describe(const struct zip_stat *st, struct sample_part *part,
  * bytes, with slashes for backslashes. */
 struct zip_directory {
     zip_t *zip;
-    struct strmap at;   /* name -> first index + 1 not yet found */
-    zip_uint64_t *next; /* per index: next index + 1 of the same name; 0: none */
+    struct strmap index; /* name -> first index + 1 not yet found */
+    zip_uint64_t *next;  /* per index: next index + 1 of the same name; 0: none */
 };
 
 static void use_slashes(char *name)
@@ -128,19 +128,19 @@ static void zip_directory_add(struct zip_directory *d, const char *name, zip_uin
     char *key = xstrdup(name);
 
     use_slashes(key);
-    d->next[i] = (zip_uint64_t)(uintptr_t)strmap_get(&d->at, key);
-    strmap_put(&d->at, key, (void *)(uintptr_t)(i + 1));
+    d->next[i] = (zip_uint64_t)(uintptr_t)strmap_get(&d->index, key);
+    strmap_put(&d->index, key, (void *)(uintptr_t)(i + 1));
     free(key);
 }
 
 /* Returns libzip's next index of a member, or -1 if there is none of that name. */
 static zip_int64_t zip_directory_find(struct zip_directory *d, const char *name)
 {
-    uintptr_t pos = (uintptr_t)strmap_get(&d->at, name);
+    uintptr_t pos = (uintptr_t)strmap_get(&d->index, name);
 
     if (!pos)
         return -1;
-    strmap_put(&d->at, name, (void *)(uintptr_t)d->next[pos - 1]);
+    strmap_put(&d->index, name, (void *)(uintptr_t)d->next[pos - 1]);
     return (zip_int64_t)pos - 1;
 }
 
@@ -201,7 +201,7 @@ static int zip_directory_open(struct zip_directory *d, const char *path,
 static void zip_directory_close(struct zip_directory *d)
 {
     zip_discard(d->zip);
-    strmap_release(&d->at);
+    strmap_release(&d->index);
     free(d->next);
 }
 
@@ -277,7 +277,7 @@ static int zip_add_member(void *arg, const char *name, const struct sample_part 
 
 /* Positions of members by name. */
 struct zip_names {
-    struct strmap at; /* name -> index + 1 in `part` */
+    struct strmap index; /* name -> index + 1 in `part` */
     struct sample_part *part;
     size_t n, cap;
 };
@@ -290,7 +290,7 @@ static int zip_add_name(void *arg, const char *name, const struct sample_part *p
     (void)why;
     GROW(z->part, z->n, z->cap);
     z->part[z->n++] = *part;
-    strmap_put(&z->at, strncmp(name, "./", 2) == 0 ? name + 2 : name,
+    strmap_put(&z->index, strncmp(name, "./", 2) == 0 ? name + 2 : name,
                (void *)(uintptr_t)z->n);
     return 0;
 }
@@ -316,7 +316,7 @@ static int zip_add_line(struct samples *s, const struct zip_names *z,
         return -1;
     }
     use_slashes(line->text);
-    i = (size_t)(uintptr_t)strmap_get(&z->at, line->text);
+    i = (size_t)(uintptr_t)strmap_get(&z->index, line->text);
     if (i == 0) {
         strbuf_addf(why, "%s:%d: '%s' is not in the archive", l->path, line->number,
                     line->text);
@@ -336,7 +336,7 @@ static int zip_list_map(struct raw_file *f, struct samples *s, const struct list
 
     for (int i = 0; rc == 0 && i < l->n; i++)
         rc = zip_add_line(s, &z, l, &l->line[i], why);
-    strmap_release(&z.at);
+    strmap_release(&z.index);
     free(z.part);
     return rc;
 }

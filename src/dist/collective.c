@@ -254,7 +254,7 @@ const struct collective *dist_collective(void)
 
 static void waits_for_all(const struct collective *c, bool on)
 {
-    c->of->waits(c->of, on);
+    c->parent->waits(c->parent, on);
 }
 
 /* Neighbors in a group of members: their devices' library creates this part of the group. */
@@ -267,7 +267,7 @@ static const struct collective *part_of_members(int n)
         return all;
     part = (struct collective){
         .world = n, .rank = all->rank % n, .waits = waits_for_all, .watch = all->watch,
-        .of = all};
+        .parent = all};
     return &part;
 }
 

@@ -73,7 +73,7 @@ struct collective {
     const int *devices; /* if all are threads of this process: their devices; NULL:
                          * processes */
     /* the group of which this is a part, by ranks r with the same r / world; or NULL */
-    const struct collective *of;
+    const struct collective *parent;
 };
 
 #endif

@@ -14,7 +14,7 @@ struct derived {
                     * memory */
     size_t offset; /* in MEMORY_DERIVED */
     void *dst;     /* after program_bind */
-    void *from[5];
+    void *src[5];
 };
 
 /*

@@ -100,8 +100,8 @@ void region_workspace(struct region *r, size_t bytes);
  */
 struct derive {
     size_t size; /* bytes */
-    struct tensor *from[5];
-    int nfrom;
+    struct tensor *source[5];
+    int nsource;
     bool written;
     const void *key;
     size_t key_len;

@@ -138,8 +138,8 @@ void program_bind(struct program *p, void *const base[MEMORY_COUNT])
         if (!d->read)
             continue;
         d->dst = (char *)p->base[MEMORY_DERIVED] + d->offset;
-        for (int k = 0; k < d->what.nfrom; k++)
-            d->from[k] = program_data(p, d->what.from[k]);
+        for (int k = 0; k < d->what.nsource; k++)
+            d->src[k] = program_data(p, d->what.source[k]);
     }
     for (int i = 0; i < p->nregion; i++) {
         const struct region *r = p->region[i];
@@ -160,10 +160,10 @@ void program_bind(struct program *p, void *const base[MEMORY_COUNT])
 /* True if it is made from weights that no update changes. */
 static bool is_constant(const struct derived *d)
 {
-    for (int i = 0; i < d->what.nfrom; i++)
-        if (!d->what.from[i]->constant)
+    for (int i = 0; i < d->what.nsource; i++)
+        if (!d->what.source[i]->constant)
             return false;
-    return d->what.nfrom > 0;
+    return d->what.nsource > 0;
 }
 
 /* Packs all derived buffers, or those that a step of p leaves stale because it has
@@ -173,8 +173,8 @@ static void pack(struct program *p, bool all)
     for (int i = 0; i < p->nderived; i++) {
         struct derived *d = &p->derived[i];
 
-        if (d->read && (all || (!is_constant(d) && d->what.nfrom && !d->what.written)))
-            d->what.pack(d->dst, d->from, d->what.state);
+        if (d->read && (all || (!is_constant(d) && d->what.nsource && !d->what.written)))
+            d->what.pack(d->dst, d->src, d->what.state);
     }
     if (p->share && p->share->bound)
         pack(p->share, all);

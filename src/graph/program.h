@@ -66,7 +66,7 @@ enum { REDZONE = 256 };
 
 struct redzone {
     const struct tensor *tensor;
-    size_t at, size;
+    size_t offset, size;
     int first, last; /* steps in which it is live */
 };
 

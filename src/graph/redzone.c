@@ -48,8 +48,8 @@ void redzones_before(const struct program *p, int i)
 
         if (z->first != i)
             continue;
-        fill(p, arena + z->at - REDZONE);
-        fill(p, arena + z->at + z->size);
+        fill(p, arena + z->offset - REDZONE);
+        fill(p, arena + z->offset + z->size);
     }
 }
 
@@ -78,8 +78,8 @@ void redzones_after(const struct program *p, int i)
 
         if (z->last != i)
             continue;
-        front = written(p, arena + z->at - REDZONE);
-        end = written(p, arena + z->at + z->size);
+        front = written(p, arena + z->offset - REDZONE);
+        end = written(p, arena + z->offset + z->size);
         if (front >= 0 || end >= 0)
             BUG("the byte %d %s '%s' was overwritten by one of the steps %d to %d "
                 "(%s %s to %s %s)",

@@ -157,10 +157,10 @@ void region_workspace(struct region *r, size_t bytes)
 
 static bool same_derived(const struct derived *d, const struct derive *want)
 {
-    return d->what.pack == want->pack && d->what.nfrom == want->nfrom &&
+    return d->what.pack == want->pack && d->what.nsource == want->nsource &&
            d->what.size == want->size && d->what.key_len == want->key_len &&
-           !memcmp(d->what.from, want->from,
-                   (size_t)want->nfrom * sizeof(want->from[0])) &&
+           !memcmp(d->what.source, want->source,
+                   (size_t)want->nsource * sizeof(want->source[0])) &&
            (!want->key_len || !memcmp(d->what.key, want->key, want->key_len));
 }
 
@@ -169,10 +169,10 @@ int region_derive(struct region *r, const struct derive *want)
     struct program *p = r->program;
     int pos = 0;
 
-    for (int i = 0; i < want->nfrom; i++)
-        if (want->from[i]->memory != MEMORY_WEIGHTS)
+    for (int i = 0; i < want->nsource; i++)
+        if (want->source[i]->memory != MEMORY_WEIGHTS)
             BUG("%s derives from '%s', which is not a weight", r->kernel->name,
-                want->from[i]->name);
+                want->source[i]->name);
     while (pos < p->nderived && !same_derived(&p->derived[pos], want))
         pos++;
     if (pos == p->nderived) {

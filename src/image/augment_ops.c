@@ -333,11 +333,11 @@ const struct augment_op augment_ops[] = {
     {.name = "grayscale", .help = "make the image gray", .p = 0.5, .colors = true,
      .apply = grayscale},
     {.name = "posterize", .help = "keep the highest bits of each value", .p = 0.5,
-     .colors = true, .field = {{.name = "bits", .def = {4, 4}, .max = 8, .whole = true}},
+     .colors = true, .field = {{.name = "bits", .def = {4, 4}, .max = 8, .integer = true}},
      .apply = posterize},
     {.name = "solarize", .help = "invert the values from a threshold on", .p = 0.5,
      .colors = true,
-     .field = {{.name = "threshold", .def = {128, 128}, .max = 256, .whole = true}},
+     .field = {{.name = "threshold", .def = {128, 128}, .max = 256, .integer = true}},
      .apply = solarize},
     {.name = "equalize", .help = "equalize the histogram of each channel", .p = 0.5,
      .colors = true, .apply = equalize},
@@ -349,10 +349,10 @@ const struct augment_op augment_ops[] = {
      .colors = true,
      .field = {{.name = "clip_limit", .def = {1, 4}, .max = 100},
                {.name = "tiles", .def = {8, 8}, .min = 1, .max = CLAHE_TILES,
-                .whole = true}},
+                .integer = true}},
      .apply = equalize_tiles},
     {.name = "coarse_dropout", .help = "fill boxes with the mean color", .p = 0.5,
-     .field = {{.name = "holes", .def = {1, 2}, .min = 1, .max = 1000, .whole = true},
+     .field = {{.name = "holes", .def = {1, 2}, .min = 1, .max = 1000, .integer = true},
                {.name = "size", .def = {0.1, 0.2}, .max = 1}},
      .apply = coarse_dropout},
     {.name = "three_augment", .help = "grayscale, solarize, or blur (DeiT III)", .p = 1,
@@ -360,11 +360,11 @@ const struct augment_op augment_ops[] = {
     {.name = "augmix", .help = "mix chains of operations with the image (AugMix)",
      .p = 1, .colors = true, .whole_images = true,
      .field = {{.name = "severity", .def = {3, 3}, .min = 1, .max = AUGMIX_LEVELS,
-                .whole = true},
+                .integer = true},
                {.name = "width", .def = {3, 3}, .min = 1, .max = AUGMIX_CHAINS,
-                .whole = true},
+                .integer = true},
                {.name = "depth", .def = {1, 3}, .min = 1, .max = AUGMIX_DEPTH,
-                .whole = true}},
+                .integer = true}},
      .apply = augmix},
     {0},
 };
@@ -412,4 +412,4 @@ static struct named op_at(const void *table, int i)
     return (struct named){.name = o->name, .help = o->name ? help_of(i) : NULL};
 }
 
-const struct names augment_op_names = {.at = op_at, .table = augment_ops};
+const struct names augment_op_names = {.entry = op_at, .table = augment_ops};

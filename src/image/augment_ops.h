@@ -25,7 +25,7 @@ struct augment_field {
     struct augment_range def;
     double min, max;
     bool symmetric; /* a single number v means -v to v, else v to v */
-    bool whole;     /* integers */
+    bool integer;   /* integers */
 };
 
 /* An operation with its values, in the order of its fields. */

@@ -233,7 +233,7 @@ static int bmp_raw(const struct bmp *b, const struct decoder_file *f,
 
 struct bmp_rle {
     const uint8_t *d;
-    size_t len, at;
+    size_t len, pos;
     bool rle4;
     bool blank; /* an end of line at the start of a row leaves the row blank */
     uint8_t *index;
@@ -258,16 +258,16 @@ static bool rle_literal(struct bmp_rle *r, unsigned count)
     size_t n = count < r->size - r->n ? count : r->size - r->n;
     size_t bytes = r->rle4 ? (n + 1) / 2 : n;
 
-    if (bytes > r->len - r->at)
+    if (bytes > r->len - r->pos)
         return false;
     for (size_t i = 0; i < n; i++) {
-        uint8_t v = r->d[r->at + (r->rle4 ? i / 2 : i)];
+        uint8_t v = r->d[r->pos + (r->rle4 ? i / 2 : i)];
 
         r->index[r->n++] = r->rle4 ? (i & 1 ? v & 15 : v >> 4) : v;
     }
     r->x += count;
-    r->at += bytes;
-    r->at += r->at & 1; /* literals are padded to even bytes */
+    r->pos += bytes;
+    r->pos += r->pos & 1; /* literals are padded to even bytes */
     return true;
 }
 
@@ -276,12 +276,12 @@ static bool rle_delta(struct bmp_rle *r)
 {
     size_t skip;
 
-    if (r->at > r->len || r->len - r->at < 2)
+    if (r->pos > r->len || r->len - r->pos < 2)
         return false;
-    skip = r->d[r->at] + r->d[r->at + 1] * r->w;
+    skip = r->d[r->pos] + r->d[r->pos + 1] * r->w;
     r->n += skip < r->size - r->n ? skip : r->size - r->n;
     r->x = r->n % r->w;
-    r->at += 2;
+    r->pos += 2;
     return true;
 }
 
@@ -299,11 +299,11 @@ static bool rle_decode(struct bmp_rle *r)
     while (r->n < r->size) {
         unsigned count, code;
 
-        if (r->at > r->len || r->len - r->at < 2)
+        if (r->pos > r->len || r->len - r->pos < 2)
             return false;
-        count = r->d[r->at];
-        code = r->d[r->at + 1];
-        r->at += 2;
+        count = r->d[r->pos];
+        code = r->d[r->pos + 1];
+        r->pos += 2;
         if (count)
             rle_run(r, count, (uint8_t)code);
         else if (code == 0)
@@ -325,7 +325,7 @@ static int bmp_runs(const struct bmp *b, const struct decoder_file *f,
 {
     struct bmp_rle r = {.d = f->data,
                         .len = f->len,
-                        .at = b->pixels,
+                        .pos = b->pixels,
                         .rle4 = b->compression == BMP_RLE4,
                         .w = (size_t)b->w,
                         .size = (size_t)b->w * (size_t)b->h};
@@ -336,7 +336,7 @@ static int bmp_runs(const struct bmp *b, const struct decoder_file *f,
     if (r.n < r.size && r.size) {
         memset(r.index, 0, r.size);
         r.blank = true;
-        r.at = b->pixels;
+        r.pos = b->pixels;
         r.n = r.x = 0;
         whole = rle_decode(&r);
     }

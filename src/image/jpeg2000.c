@@ -92,7 +92,7 @@ static bool jp2_is(const void *data, size_t len)
 /* The file being read. */
 struct jp2 {
     const uint8_t *data;
-    size_t len, at;
+    size_t len, pos;
     struct strbuf *why; /* receives the first error */
     opj_codec_t *codec;
     opj_stream_t *stream;
@@ -102,13 +102,13 @@ struct jp2 {
 static OPJ_SIZE_T jp2_on_read(void *dst, OPJ_SIZE_T n, void *arg)
 {
     struct jp2 *j = arg;
-    size_t rest = j->len - j->at;
+    size_t rest = j->len - j->pos;
 
     if (rest == 0)
         return (OPJ_SIZE_T)-1;
     n = n < rest ? n : rest;
-    memcpy(dst, j->data + j->at, n);
-    j->at += n;
+    memcpy(dst, j->data + j->pos, n);
+    j->pos += n;
     return n;
 }
 
@@ -116,9 +116,9 @@ static OPJ_OFF_T jp2_on_skip(OPJ_OFF_T n, void *arg)
 {
     struct jp2 *j = arg;
 
-    if (n < 0 || (size_t)n > j->len - j->at)
+    if (n < 0 || (size_t)n > j->len - j->pos)
         return -1;
-    j->at += (size_t)n;
+    j->pos += (size_t)n;
     return n;
 }
 
@@ -128,7 +128,7 @@ static OPJ_BOOL jp2_on_seek(OPJ_OFF_T pos, void *arg)
 
     if (pos < 0 || (size_t)pos > j->len)
         return OPJ_FALSE;
-    j->at = (size_t)pos;
+    j->pos = (size_t)pos;
     return OPJ_TRUE;
 }
 

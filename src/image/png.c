@@ -33,7 +33,7 @@ struct png {
     const uint8_t *data; /* the rest of the file */
     size_t left;
     int64_t max_pixels;
-    struct label_reader *to;
+    struct label_reader *reader;
     int w, h;
 };
 
@@ -157,10 +157,10 @@ static void png_rows(struct png *g)
     png_read_update_info(g->p, g->info);
     if (png_get_rowbytes(g->p, g->info) != (size_t)g->w)
         BUG("rows of %zu bytes for %d values", png_get_rowbytes(g->p, g->info), g->w);
-    label_reader_reserve(g->to, g->w, g->h);
+    label_reader_reserve(g->reader, g->w, g->h);
     for (int pass = 0; pass < passes; pass++)
         for (int y = 0; y < g->h; y++)
-            png_read_row(g->p, g->to->pixel + (size_t)y * (size_t)g->w, NULL);
+            png_read_row(g->p, g->reader->pixel + (size_t)y * (size_t)g->w, NULL);
     png_read_end(g->p, NULL);
 }
 
@@ -209,7 +209,7 @@ int label_read(struct label_reader *r, const void *data, size_t len,
                const struct image_limits *limits, struct strbuf *why)
 {
     struct image_limits l = image_limits_or_default(limits);
-    struct png g = {.data = data, .left = len, .max_pixels = l.max_pixels, .to = r};
+    struct png g = {.data = data, .left = len, .max_pixels = l.max_pixels, .reader = r};
     int rc;
 
     if ((uint64_t)len > (uint64_t)l.max_bytes) {

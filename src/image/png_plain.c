@@ -211,8 +211,8 @@ void png_plain_unfilter(int filter, int step, const uint8_t *src, const uint8_t 
 
 struct png_file {
     const uint8_t *d;
-    size_t at;  /* offset of the chunk; 0: before the first */
-    uint32_t n; /* bytes of its data */
+    size_t chunk; /* offset of the chunk; 0: before the first */
+    uint32_t n;   /* bytes of its data */
 };
 
 static uint32_t big_endian(const uint8_t *p)
@@ -223,14 +223,14 @@ static uint32_t big_endian(const uint8_t *p)
 /* Advances to the next chunk; returns false at IEND. Requires png_chunks_check(). */
 static bool next_chunk(struct png_file *f)
 {
-    f->at = f->at ? f->at + 12 + f->n : 8;
-    f->n = big_endian(f->d + f->at);
-    return memcmp(f->d + f->at + 4, "IEND", 4) != 0;
+    f->chunk = f->chunk ? f->chunk + 12 + f->n : 8;
+    f->n = big_endian(f->d + f->chunk);
+    return memcmp(f->d + f->chunk + 4, "IEND", 4) != 0;
 }
 
 static bool is_chunk(const struct png_file *f, const char *type)
 {
-    return memcmp(f->d + f->at + 4, type, 4) == 0;
+    return memcmp(f->d + f->chunk + 4, type, 4) == 0;
 }
 
 /* Joins all IDATs into *n bytes; returns NULL if memory runs out. */
@@ -244,7 +244,7 @@ static const uint8_t *packed_data(struct png_plain *p, const uint8_t *d, size_t 
         return NULL;
     while (next_chunk(&f))
         if (is_chunk(&f, "IDAT")) {
-            memcpy(p->packed.data + *n, d + f.at + 8, f.n);
+            memcpy(p->packed.data + *n, d + f.chunk + 8, f.n);
             *n += f.n;
         }
     return p->packed.data;
@@ -261,7 +261,7 @@ static bool read_palette(const uint8_t *d, uint8_t color[COLORS][3])
             if (f.n < 3 || f.n % 3 || f.n > 3 * COLORS)
                 return false;
             memset(color, 0, 3 * COLORS);
-            memcpy(color, d + f.at + 8, f.n);
+            memcpy(color, d + f.chunk + 8, f.n);
             return true;
         }
     return false;

@@ -77,7 +77,7 @@ static void resize_table_fill(struct resizer *r, struct resize_table *t,
                               const struct resize_axis *a, enum resize_filter f,
                               int origin, int size, bool flip)
 {
-    double scale = (a->to - a->from) / a->out;
+    double scale = (a->end - a->begin) / a->out;
     int taps = (int)ceil(resize_support((int)f) * (scale > 1 ? scale : 1)) * 2 + 1;
 
     resize_table_reserve(r, t, a->n,

@@ -31,7 +31,7 @@ struct stage_log {
     int n;
     struct stage_stretch {
         enum stage stage;
-        double from, to; /* clock_now() */
+        double begin, end; /* clock_now() */
     } entry[STAGE_LOG];
 };
 

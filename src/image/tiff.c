@@ -26,7 +26,7 @@
 struct tiff_source {
     const struct decoder_file *file;
     const uint8_t *data;
-    size_t len, at;
+    size_t len, pos;
     bool pixels; /* pixels are being read: warnings concern them */
     char reason[200];
     char warning[200]; /* the first about pixels */
@@ -91,11 +91,11 @@ tiff_on_warning(TIFF *t, void *user, const char *module, const char *format, va_
 static tmsize_t tiff_on_read(thandle_t handle, void *dst, tmsize_t n)
 {
     struct tiff_source *s = handle;
-    size_t left = s->at < s->len ? s->len - s->at : 0;
+    size_t left = s->pos < s->len ? s->len - s->pos : 0;
     size_t n_copied = (size_t)n < left ? (size_t)n : left;
 
     memcpy(dst, s->data + s->len - left, n_copied);
-    s->at += n_copied;
+    s->pos += n_copied;
     return (tmsize_t)n_copied;
 }
 
@@ -111,8 +111,8 @@ static toff_t tiff_on_seek(thandle_t handle, toff_t offset, int whence)
 {
     struct tiff_source *s = handle;
 
-    s->at = offset + (whence == SEEK_CUR ? s->at : whence == SEEK_END ? s->len : 0);
-    return s->at;
+    s->pos = offset + (whence == SEEK_CUR ? s->pos : whence == SEEK_END ? s->len : 0);
+    return s->pos;
 }
 
 static toff_t tiff_on_size(thandle_t handle)

@@ -287,13 +287,13 @@ int transform_file(struct transformer *m, const struct transform *t,
 /* Returns the source pixel nearest to an output pixel on one axis; -1: outside the image. */
 static int transform_nearest(const struct resize_axis *a, int dst, bool flip, int pos)
 {
-    int start = (int)a->from, k = pos - dst;
+    int start = (int)a->begin, k = pos - dst;
     int r = flip ? a->first + a->n - 1 - k : a->first + k;
 
     if (k < 0 || k >= a->n)
         return -1;
     return start +
-           (int)((2 * (int64_t)r + 1) * ((int)a->to - start) / (2 * (int64_t)a->out));
+           (int)((2 * (int64_t)r + 1) * ((int)a->end - start) / (2 * (int64_t)a->out));
 }
 
 /* Transforms a label map pixel by pixel: the maps of a list mix the axes. */

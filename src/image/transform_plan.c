@@ -168,8 +168,8 @@ void transform_plan(const struct transform *t, const struct augment_key *k, int 
 /* Converts the axis to the image decoded at 1/s. */
 static void transform_shrink_axis(struct resize_axis *a, int s)
 {
-    a->from /= s;
-    a->to /= s;
+    a->begin /= s;
+    a->end /= s;
     a->lo /= s;
     a->hi = (a->hi + s - 1) / s;
 }
@@ -177,8 +177,8 @@ static void transform_shrink_axis(struct resize_axis *a, int s)
 struct image_part transform_part(const struct transform *t, bool can_shrink,
                                  struct transform_plan *p, int w, int h)
 {
-    int s =
-        transform_shrink(t, p->x.to - p->x.from, p->y.to - p->y.from, p->x.out, p->y.out);
+    int s = transform_shrink(t, p->x.end - p->x.begin, p->y.end - p->y.begin, p->x.out,
+                             p->y.out);
     int x0, x1, y0, y1;
 
     s = can_shrink ? s : 1;

@@ -132,7 +132,7 @@ static void settle(struct request *r, char **etag)
         free(*etag);
         *etag = *r->etag ? xstrdup(r->etag) : NULL;
     }
-    r->from = r->restart || !(r->d->same || *etag) ? 0 : r->written;
+    r->offset = r->restart || !(r->d->same || *etag) ? 0 : r->written;
     r->if_range = *etag;
 }
 
@@ -143,14 +143,14 @@ static enum download_end fetch(struct request *r, struct strbuf *why)
     enum download_end end = DOWNLOAD_OK;
     int tries = 0;
 
-    r->from = r->written = bytes_kept(d, r->fd, etag);
+    r->offset = r->written = bytes_kept(d, r->fd, etag);
     r->if_range = etag;
-    for (int all = 0; !(d->same && r->from && r->from == d->size); all++) {
-        int64_t before = r->from;
+    for (int all = 0; !(d->same && r->offset && r->offset == d->size); all++) {
+        int64_t before = r->offset;
 
         end = request_run(r, why);
         settle(r, &etag);
-        tries = r->from > before ? 0 : tries + 1;
+        tries = r->offset > before ? 0 : tries + 1;
         if (end == DOWNLOAD_OK || !r->retry || tries >= TRIES || all >= TRIES_MAX)
             break;
         pause_before_retry(r, tries ? tries - 1 : 0, why);

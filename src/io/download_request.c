@@ -102,7 +102,7 @@ static bool continue_or_restart(struct exchange *x)
 {
     struct request *r = x->r;
 
-    if (x->status == 206 && x->range_start != r->from) {
+    if (x->status == 206 && x->range_start != r->offset) {
         r->retry = r->restart = true;
         return fail(x, DOWNLOAD_FAILED, "the server sends another range than asked for");
     }
@@ -293,12 +293,12 @@ static struct curl_slist *headers(const struct request *r, const char *token)
         strbuf_addf(&s, "Authorization: Bearer %s", token);
         list = r->lib->slist_append(list, s.buf);
     }
-    if (r->from > 0) {
+    if (r->offset > 0) {
         strbuf_reset(&s);
-        strbuf_addf(&s, "Range: bytes=%lld-", (long long)r->from);
+        strbuf_addf(&s, "Range: bytes=%lld-", (long long)r->offset);
         list = r->lib->slist_append(list, s.buf);
     }
-    if (r->from > 0 && r->if_range) {
+    if (r->offset > 0 && r->if_range) {
         strbuf_reset(&s);
         strbuf_addf(&s, "If-Range: %s", r->if_range);
         list = r->lib->slist_append(list, s.buf);
@@ -354,7 +354,7 @@ static enum download_end of_status(struct exchange *x, const char *url)
     strbuf_addf(x->why, " answers with HTTP status %ld", x->status);
     for (int i = 0; again[i]; i++)
         x->r->retry |= x->status == again[i];
-    if (x->status == 416 && x->r->from)
+    if (x->status == 416 && x->r->offset)
         x->r->retry = x->r->restart = true;
     if (x->status == 404 || x->status == 410)
         return DOWNLOAD_MISSING;
@@ -439,7 +439,7 @@ enum download_end request_run(struct request *r, struct strbuf *why)
     enum download_end end = DOWNLOAD_OK;
     bool plain = r->d->plain;
 
-    r->written = r->from;
+    r->written = r->offset;
     r->retry = r->restart = false;
     for (int hops = 0; curl; hops++) {
         end = request_url(&x, curl, url, token, &next);

@@ -10,7 +10,7 @@ struct request {
     struct download *d;
     bool head;
     int fd;               /* of the file */
-    int64_t from;         /* bytes in the file; if > 0, requests only the rest */
+    int64_t offset;       /* bytes in the file; if > 0, requests only the rest */
     const char *if_range; /* ETag of the bytes in the file, or NULL */
 
     int64_t written; /* bytes in the file after the request */

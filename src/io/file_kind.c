@@ -9,10 +9,10 @@
 enum { LOOK = 1024, SHOWN = 40 };
 
 /* Matches bytes at an offset of a file. The literal may contain NULs. */
-#define MAGIC(offset, bytes) .where = (offset), .magic = (bytes), .len = sizeof(bytes) - 1
+#define MAGIC(start, bytes) .offset = (start), .magic = (bytes), .len = sizeof(bytes) - 1
 
 static const struct kind {
-    size_t where, len;
+    size_t offset, len;
     const char *magic, *what;
 } kinds[] = {
     {MAGIC(0, "version https://git-lfs"),
@@ -106,7 +106,7 @@ static bool by_magic(const char *start, size_t n, struct strbuf *what)
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
         const struct kind *k = &kinds[i];
 
-        if (n < k->where + k->len || memcmp(start + k->where, k->magic, k->len) != 0)
+        if (n < k->offset + k->len || memcmp(start + k->offset, k->magic, k->len) != 0)
             continue;
         strbuf_addstr(what, k->what);
         return true;

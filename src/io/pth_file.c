@@ -158,7 +158,7 @@ static int place_in_zip(struct pth_file *f, const char *key, struct pth_storage 
 
 struct stream {
     char *text; /* start of the file */
-    size_t len, at;
+    size_t len, pos;
 };
 
 /* Reads the next pickle of the stream. The caller releases p, also after a failure. */
@@ -166,9 +166,9 @@ static int next_pickle(const struct pth_file *f, struct stream *s, struct pickle
                        struct strbuf *why)
 {
     struct strbuf wrong = STRBUF_INIT;
-    int rc = pickle_read(p, s->text + s->at, s->len - s->at, &wrong);
+    int rc = pickle_read(p, s->text + s->pos, s->len - s->pos, &wrong);
 
-    s->at += p->used;
+    s->pos += p->used;
     if (rc)
         (void)input_refuse(&f->in, why, "%s", wrong.buf);
     strbuf_release(&wrong);
@@ -314,7 +314,7 @@ static int open_stream(struct pth_file *f, struct strbuf *why)
     if (!rc)
         rc = next_pickle(f, &s, &keys, why);
     if (!rc)
-        rc = place_in_stream(f, keys.root, s.at, size, why);
+        rc = place_in_stream(f, keys.root, s.pos, size, why);
     pickle_release(&keys);
     free(s.text);
     return rc;

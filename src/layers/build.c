@@ -30,9 +30,9 @@ static void write_where(struct build *c)
             n -= digits + 1;
     }
     if (n && c->line)
-        (void)snprintf(c->where, 256, "%.*s:%d", (int)n, o, c->line);
+        (void)snprintf(c->location, 256, "%.*s:%d", (int)n, o, c->line);
     else
-        (void)snprintf(c->where, 256, "%s", o);
+        (void)snprintf(c->location, 256, "%s", o);
 }
 
 void build_fail(struct build *c, const char *fmt, ...)
@@ -346,11 +346,11 @@ struct layers_built layers_build(struct builder *b, const struct layers_source *
                                  int64_t classes, struct tensor *x, struct strbuf *why)
 {
     static const char *const input[] = {"input"};
-    struct layers_built built = {.where = ""};
+    struct layers_built built = {.location = ""};
     struct build c = {.b = b, .s = s, .classes = classes, .why = why};
     struct layer_names names = {.classes = classes};
 
-    c.where = built.where;
+    c.location = built.location;
     c.called = xcalloc(s->blocks ? (size_t)s->blocks->list.n + 1 : 1, sizeof(*c.called));
     check_block_names(&c);
     c.origin = s->layers_where;

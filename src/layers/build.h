@@ -32,8 +32,8 @@ struct layers_source {
 struct layers_built {
     struct tensor *output;   /* NULL: refused */
     struct tensor *features; /* the last image of more than a pixel before it, or NULL */
-    char where[256];  /* of what was refused, or of the last layer: "net.yaml:14" */
-    const char *last; /* name of the last layer, which lives as long as the graph */
+    char location[256]; /* of what was refused, or of the last layer: "net.yaml:14" */
+    const char *last;   /* name of the last layer, which lives as long as the graph */
 };
 
 /* Appends the network for images x. Adds the reason to `why` if it is refused. */

@@ -17,7 +17,7 @@ struct build {
     struct strbuf *why;
     const char *origin; /* config_where() of the key that is being read */
     int line, depth, nlayers;
-    char *where;                    /* layers_built.where */
+    char *location;                 /* layers_built.location */
     struct strmap layers;           /* full names */
     struct tensor *last, *features; /* outputs of layers */
     const char *last_name;

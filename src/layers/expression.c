@@ -8,7 +8,7 @@
 enum { DEPTH = 50 };
 
 struct parser {
-    const char *at;
+    const char *pos;
     const struct expression_names *names;
     struct strbuf *why;
     int depth;
@@ -25,7 +25,7 @@ static double refuse(struct parser *p, const char *what, const char *src, int le
 
 static void skip_space(struct parser *p)
 {
-    p->at += strspn(p->at, " \t");
+    p->pos += strspn(p->pos, " \t");
 }
 
 static bool accept(struct parser *p, const char *operator)
@@ -33,21 +33,21 @@ static bool accept(struct parser *p, const char *operator)
     size_t len = strlen(operator);
 
     skip_space(p);
-    if (strncmp(p->at, operator, len) != 0)
+    if (strncmp(p->pos, operator, len) != 0)
         return false;
-    p->at += len;
+    p->pos += len;
     return true;
 }
 
 static double name(struct parser *p)
 {
-    const char *src = p->at;
+    const char *src = p->pos;
     double x = NAN;
     int len;
 
-    while (isalnum((unsigned char)*p->at) || *p->at == '_')
-        p->at++;
-    len = (int)(p->at - src);
+    while (isalnum((unsigned char)*p->pos) || *p->pos == '_')
+        p->pos++;
+    len = (int)(p->pos - src);
     if (!p->names->get(p->names->data, src, len, &x))
         return refuse(p, "unknown name", src, len);
     return x;
@@ -60,23 +60,23 @@ static double operand(struct parser *p)
     char *end;
 
     if (p->depth > DEPTH)
-        return refuse(p, "too many parentheses or signs in", p->at, 20);
+        return refuse(p, "too many parentheses or signs in", p->pos, 20);
     p->depth++;
     if (accept(p, "-")) {
         x = -operand(p);
     } else if (accept(p, "(")) {
         x = sum(p);
         if (!accept(p, ")"))
-            (void)refuse(p, "a missing ) before", p->at, (int)strlen(p->at));
-    } else if (isalpha((unsigned char)*p->at) || *p->at == '_') {
+            (void)refuse(p, "a missing ) before", p->pos, (int)strlen(p->pos));
+    } else if (isalpha((unsigned char)*p->pos) || *p->pos == '_') {
         x = name(p);
-    } else if (isdigit((unsigned char)*p->at) || *p->at == '.') {
-        x = strtod(p->at, &end);
-        if (end == p->at)
-            return refuse(p, "no number or name at", p->at, (int)strlen(p->at));
-        p->at = end;
+    } else if (isdigit((unsigned char)*p->pos) || *p->pos == '.') {
+        x = strtod(p->pos, &end);
+        if (end == p->pos)
+            return refuse(p, "no number or name at", p->pos, (int)strlen(p->pos));
+        p->pos = end;
     } else {
-        x = refuse(p, "no number or name at", p->at, (int)strlen(p->at));
+        x = refuse(p, "no number or name at", p->pos, (int)strlen(p->pos));
     }
     p->depth--;
     return x;
@@ -118,12 +118,12 @@ static double sum(struct parser *p)
 bool expression_value(const char *text, const struct expression_names *names,
                       double *value, struct strbuf *why)
 {
-    struct parser p = {.at = text, .names = names, .why = why};
+    struct parser p = {.pos = text, .names = names, .why = why};
 
     *value = sum(&p);
     skip_space(&p);
-    if (*p.at && !why->len)
-        (void)refuse(&p, "unexpected", p.at, (int)strlen(p.at));
+    if (*p.pos && !why->len)
+        (void)refuse(&p, "unexpected", p.pos, (int)strlen(p.pos));
     if (!why->len && !isfinite(*value))
         strbuf_addf(why, "'%s' is not a finite number", text);
     return !why->len;

@@ -20,7 +20,7 @@ struct described {
     struct model_family family; /* its own: the task differs */
     struct layers_source source;
     struct arena mem;
-    char *where; /* of the reason of the last check, allocated */
+    char *location; /* of the reason of the last check, allocated */
 };
 
 static struct strmap known; /* source as text -> struct described */
@@ -157,7 +157,7 @@ static struct tensor *build(struct builder *b, const void *arch,
     struct layers_built built = layers_build(b, &d->source, o->classes, x, &why);
 
     if (!built.output)
-        die("%s: %s", built.where, why.buf);
+        die("%s: %s", built.location, why.buf);
     strbuf_release(&why);
     return end_stage(o, x, built.features) ? NULL : built.output;
 }
@@ -203,15 +203,15 @@ static const char *const *check(const struct model *m, const struct model_option
 
     if (built.output)
         check_output(d, &built, o->classes, height, width, why);
-    free(d->where);
-    d->where = xstrdup(built.where);
+    free(d->location);
+    d->location = xstrdup(built.location);
     graph_free(b.g);
     return why->len ? keys : NULL;
 }
 
 static const char *blamed(const struct model *m)
 {
-    return ((const struct described *)m->arch)->where;
+    return ((const struct described *)m->arch)->location;
 }
 
 static const struct model models[] = {{.name = NULL}};

@@ -55,7 +55,7 @@ void backbone_build(struct builder *b, const struct model *m,
     model_stages_list(src, &options, (int)x->dim[1], (int)x->dim[2], (int)x->dim[3],
                       &k->stages);
     k->m = m;
-    k->from = src;
+    k->classifier = src;
     k->stages = (struct model_stages){.last = k->stages.n - 1};
     options.stages = &k->stages;
     b->part_prefix = m->backbone_prefix;
@@ -73,7 +73,7 @@ static struct tensor *image_of(struct builder *b, const struct backbone *k, int 
 
     if (s->x->ndim != 4)
         usage("--backbone: the stages of %s are rows of tokens, but %s needs maps",
-              k->from->name, k->m->name);
+              k->classifier->name, k->m->name);
     return s->channels_last ? view_image(b, s->x, name) : s->x;
 }
 
@@ -92,7 +92,7 @@ struct tensor *backbone_map_needed(struct builder *b, const struct backbone *k,
 
     if (!map)
         usage("--backbone: %s has no map of 1/%d of the image, which %s needs",
-              k->from->name, reduction, k->m->name);
+              k->classifier->name, reduction, k->m->name);
     return map;
 }
 

@@ -16,7 +16,7 @@
 #include "models/table.h"
 
 struct backbone {
-    const struct model *m, *from; /* the net around it, and the classifier */
+    const struct model *m, *classifier; /* the net around it, and the classifier */
     struct model_stages stages;
 };
 

@@ -89,7 +89,7 @@ static struct tensor *position_bias(struct beit_net *v, const char *p)
 
     t = strided_copy(v->b, t, layer_below(v->b, p, "table"), .n = 2, .len = {heads, rows},
                      .stride = {1, heads});
-    t = gather(v->b, t, layer_below(v->b, p, "pairs"), .outer = heads, .all = rows,
+    t = gather(v->b, t, layer_below(v->b, p, "pairs"), .outer = heads, .extent = rows,
                .inner = 1, .n = v->tokens * v->tokens, .index = v->index);
     return view_plain(v->b, t, layer_below(v->b, p, "pairs"), 4, map);
 }

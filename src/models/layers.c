@@ -11,9 +11,9 @@
 
 enum { NUMBERS = 4, HEAD = 1 << 30, JOINS = HEAD - 1 };
 
-/* Sort key of a layer; `at`: index of the segment. */
+/* Sort key of a layer; `segment`: its index. */
 struct layer {
-    int number[NUMBERS], n, at;
+    int number[NUMBERS], n, segment;
 };
 
 static void add(struct layer *l, int number)
@@ -86,13 +86,13 @@ void layer_scales(const struct layer_rule *rules, const char *prefix,
 
     for (int i = 0; i < f->nparam; i++) {
         l[i] = layer_of(rules, prefix, f->segment[i].tensor->name);
-        l[i].at = i;
+        l[i].segment = i;
     }
     qsort(l, (size_t)f->nparam, sizeof(*l), by_number);
     for (int i = 0; i < f->nparam; i++) {
         if (i && by_number(&l[i - 1], &l[i]) && l[i].number[l[i].n - 1] != JOINS)
             last++;
-        index[l[i].at] = last;
+        index[l[i].segment] = last;
     }
     for (int i = 0; i < f->nparam; i++)
         scale[i] = (float)pow(decay, last - index[i]);

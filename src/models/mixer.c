@@ -50,7 +50,7 @@ static struct tensor *half(struct mixer_net *v, struct tensor *x, const char *na
                            int index)
 {
     int len = (int)x->dim[2] / 2;
-    struct slice_attrs a = {.layer = name, .axis = 2, .from = index * len, .len = len};
+    struct slice_attrs a = {.layer = name, .axis = 2, .first = index * len, .len = len};
 
     return node(v->b, &op_slice, name, &a, &x, 1);
 }

@@ -33,7 +33,7 @@ struct model_stages {
     int last; /* the last stage to build; a large number: the whole net */
     /* For a net with a second classifier for a teacher (DeiT's distilled ones): the
      * logits of both, whose mean it returns. Otherwise NULL. */
-    struct tensor *own, *taught;
+    struct tensor *logits, *distilled;
     /* Logits of auxiliary heads that the family has: each has the losses of the logits,
      * times a weight. They have the logits' shape. */
     struct {

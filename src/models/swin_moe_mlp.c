@@ -28,7 +28,7 @@ struct moe {
     const char *layer, *gate; /* "...mlp._moe_layer", "...mlp._moe_layer.gates.0" */
     int64_t tokens, experts, capacity, top;
     const struct collective *shards; /* processes with a share of the experts; or NULL */
-    int64_t own, rows; /* experts of this process, and rows that each of them gets */
+    int64_t local, rows; /* experts of this process, and rows that each of them gets */
     struct tensor *logits, *noisy, *scores; /* [N, H, W, experts], fp32 */
     struct node *route;
 };
@@ -214,7 +214,8 @@ static void add_balance(const struct moe *m)
 static struct tensor *each(const struct moe *m, struct tensor *x, struct tensor *w,
                            bool transposed, const char *layer)
 {
-    int64_t e = m->own, rows = m->rows, in = x->dim[2], out = w->dim[transposed ? 2 : 1];
+    int64_t e = m->local, rows = m->rows, in = x->dim[2],
+            out = w->dim[transposed ? 2 : 1];
     struct matmul_attrs a = {.layer = layer,
                              .batch = {e, 1},
                              .rows = rows,
@@ -238,7 +239,7 @@ static struct tensor *plus(const struct moe *m, struct tensor *x, struct tensor 
                            bool act, const char *layer)
 {
     struct tensor *in[] = {
-        x, view_plain(m->b, bias, layer, 3, (const int64_t[]){m->own, 1, x->dim[2]})};
+        x, view_plain(m->b, bias, layer, 3, (const int64_t[]){m->local, 1, x->dim[2]})};
     struct expr e = expr_start(layer, 2, in);
     int v = expr_add(&e, EXPR_ADD, 0, 1);
 
@@ -265,7 +266,7 @@ static struct tensor *of_experts(const struct moe *m, const char *name, int ndim
 
 static struct weights weights_of(const struct moe *m, int64_t channels, int64_t hidden)
 {
-    int64_t dim[] = {m->own, hidden, channels}, out[] = {m->own, channels};
+    int64_t dim[] = {m->local, hidden, channels}, out[] = {m->local, channels};
     const struct init zero = {INIT_ZERO, 0};
     struct weights w = {
         .w1 = of_experts(m, "batched_fc1_w", 3, dim, normal(m)),
@@ -326,7 +327,7 @@ static void set_sizes(struct moe *m, const struct tensor *x, const char *block)
     if (m->shards && m->experts % m->shards->world)
         usage("DIST.SHARD_EXPERTS: %lld experts cannot be divided among %d processes",
               (long long)m->experts, m->shards->world);
-    m->own = m->shards ? m->experts / m->shards->world : m->experts;
+    m->local = m->shards ? m->experts / m->shards->world : m->experts;
     m->rows = m->shards ? m->capacity * m->shards->world : m->capacity;
     if (m->capacity < 1)
         usage("MODEL.SWIN_MOE.CAPACITY_FACTOR %g leaves no token to the experts of %s: a "

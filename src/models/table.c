@@ -71,7 +71,7 @@ static struct named family_at(const void *table, int i)
     return (struct named){.name = row[i] ? row[i]->type : NULL};
 }
 
-const struct names model_family_names = {.at = family_at, .table = model_families};
+const struct names model_family_names = {.entry = family_at, .table = model_families};
 
 const struct model_family *model_family_find(const char *type)
 {

@@ -118,7 +118,7 @@ static struct tensor *unet_build(struct builder *b, const struct model *m,
 
     backbone_build(b, m, o, x, &k);
     maps = find_maps(b, &k, x, a->nested);
-    if (!a->nested && k.from->family == &vgg_family)
+    if (!a->nested && k.classifier->family == &vgg_family)
         maps.x[0] = center(&n, maps.x[0]);
     x = a->nested ? decode_nested(&n, &maps) : decode(&n, &maps);
     if (model_stage(o, "decoder", 1, x))

@@ -138,7 +138,7 @@ static struct tensor *swiglu(struct vit_net *v, struct tensor *x, const char *na
 
     for (int i = 0; i < 2; i++) {
         struct slice_attrs slice = {
-            .layer = name, .axis = 2, .from = i * half, .len = half};
+            .layer = name, .axis = 2, .first = i * half, .len = half};
 
         in[i] = node(v->b, &op_slice, name, &slice, &x, 1);
     }
@@ -284,8 +284,8 @@ static struct tensor *vit_build(struct builder *b, const void *arch,
         return logits;
     taught = head(&v, x, 1, "head_dist");
     if (o->stages) {
-        o->stages->own = logits;
-        o->stages->taught = taught;
+        o->stages->logits = logits;
+        o->stages->distilled = taught;
     }
     logits = add(b, logits, taught, "heads");
     return expr_scale_by(b, logits, 0.5f, "mean");

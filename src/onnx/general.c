@@ -87,7 +87,7 @@ const char *convert_constant(struct convert *c, const struct node *n)
     return onnx_tensor(c->x, name, ONNX_FLOAT, a->ndim, a->dim, a->data);
 }
 
-/* Returns v, [outer, all, inner], with zeros as position `all`. */
+/* Returns v, [outer, extent, inner], with zeros as position `extent`. */
 static const char *add_zeros(struct convert *c, const char *v)
 {
     return convert_pad(c, v, 3, (const int64_t[]){0, 0, 0, 0, 1, 0});
@@ -106,14 +106,14 @@ const char *convert_gather(struct convert *c, const struct node *n)
     const struct gather_attrs *a = n->attrs;
     int64_t *place = arena_new(c->mem, (size_t)a->n * sizeof(*place));
     const char *v = convert_dims(c, convert_stored(c, n->in[GATHER_X]),
-                                 CONVERT_DIMS(a->outer, a->all, a->inner));
+                                 CONVERT_DIMS(a->outer, a->extent, a->inner));
     bool zeros = false;
 
-    if (convert_is_batch(a->all) || convert_is_batch(a->n))
+    if (convert_is_batch(a->extent) || convert_is_batch(a->n))
         die("layer '%s': its positions depend on the size of the batch", n->layer);
     for (int64_t i = 0; i < a->n; i++) {
         zeros = zeros || a->index[i] < 0;
-        place[i] = a->index[i] < 0 ? a->all : a->index[i];
+        place[i] = a->index[i] < 0 ? a->extent : a->index[i];
     }
     v = pick(c, n, zeros ? add_zeros(c, v) : v, a->n, place);
     return convert_from_stored(c, v, n->out[0]);
@@ -129,18 +129,18 @@ const char *convert_gather_grad(struct convert *c, const struct node *n)
                                  CONVERT_DIMS(a->outer, a->n, a->inner));
     int64_t max = 1, *place;
 
-    for (int64_t i = 0; i < a->all; i++)
+    for (int64_t i = 0; i < a->extent; i++)
         if (l.first[i + 1] - l.first[i] > max)
             max = l.first[i + 1] - l.first[i];
-    place = arena_new(c->mem, (size_t)(a->all * max) * sizeof(*place));
-    for (int64_t i = 0; i < a->all; i++)
+    place = arena_new(c->mem, (size_t)(a->extent * max) * sizeof(*place));
+    for (int64_t i = 0; i < a->extent; i++)
         for (int64_t k = 0; k < max; k++)
             place[i * max + k] =
                 l.first[i] + k < l.first[i + 1] ? l.item[l.first[i] + k] : a->n;
     gather_lists_release(&l);
-    v = pick(c, n, add_zeros(c, v), a->all * max, place);
+    v = pick(c, n, add_zeros(c, v), a->extent * max, place);
     if (max > 1) {
-        v = convert_dims(c, v, CONVERT_DIMS(a->outer, a->all, max, a->inner));
+        v = convert_dims(c, v, CONVERT_DIMS(a->outer, a->extent, max, a->inner));
         v = onnx_node(c->x, "ReduceSum", ONNX_IN(v, onnx_int64s(c->x, CONVERT_DIMS(2))));
         onnx_int(c->x, "keepdims", 0);
     }

@@ -58,8 +58,8 @@ const char *convert_slice_op(struct convert *c, const struct node *n)
 {
     const struct slice_attrs *a = n->attrs;
 
-    return convert_slice(c, convert_value(c, n->in[0]), a->axis, a->from,
-                         a->from + a->len, 1);
+    return convert_slice(c, convert_value(c, n->in[0]), a->axis, a->first,
+                         a->first + a->len, 1);
 }
 
 const char *convert_pad_end(struct convert *c, const struct node *n)
@@ -119,8 +119,8 @@ const char *convert_prepend_token(struct convert *c, const struct node *n)
 const char *convert_slice_tokens(struct convert *c, const struct node *n)
 {
     const struct slice_tokens_attrs *a = n->attrs;
-    const char *v = convert_slice(c, convert_value(c, n->in[SLICE_TOKENS_X]), 1, a->from,
-                                  a->from + a->len, 1);
+    const char *v = convert_slice(c, convert_value(c, n->in[SLICE_TOKENS_X]), 1, a->first,
+                                  a->first + a->len, 1);
 
     return a->flat ? onnx_node(c->x, "Squeeze",
                                ONNX_IN(v, onnx_int64s(c->x, CONVERT_DIMS(1))))

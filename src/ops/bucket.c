@@ -16,10 +16,10 @@ struct bucket_part bucket_part(const struct bucket_attrs *a, int64_t len, int r)
 
     if (!a->begin)
         return p;
-    p.from = a->begin[r] - a->offset > 0 ? a->begin[r] - a->offset : 0;
-    p.to = a->begin[r + 1] - a->offset < len ? a->begin[r + 1] - a->offset : len;
-    if (p.to < p.from)
-        p.to = p.from;
+    p.begin = a->begin[r] - a->offset > 0 ? a->begin[r] - a->offset : 0;
+    p.end = a->begin[r + 1] - a->offset < len ? a->begin[r + 1] - a->offset : len;
+    if (p.end < p.begin)
+        p.end = p.begin;
     return p;
 }
 
@@ -103,14 +103,14 @@ static void start(const struct bucket_attrs *a, void *x, int64_t n, enum dtype t
 static void start_part(const struct bucket_attrs *a, const struct step *s,
                        struct bucket_part p, int stop)
 {
-    int64_t half = bucket_half(a, p.from), end = bucket_half(a, p.to);
+    int64_t half = bucket_half(a, p.begin), end = bucket_half(a, p.end);
 
     if (!a->run) {
-        start(a, (float *)s->out[0] + p.from, p.to - p.from, DTYPE_F32, stop);
+        start(a, (float *)s->out[0] + p.begin, p.end - p.begin, DTYPE_F32, stop);
         return;
     }
     start(a, (uint16_t *)s->out[1] + half, end - half, (enum dtype)a->dtype, stop);
-    start(a, wide_part(a, s->out[1]) + (p.from - half), p.to - p.from - (end - half),
+    start(a, wide_part(a, s->out[1]) + (p.begin - half), p.end - p.begin - (end - half),
           DTYPE_F32, stop);
 }
 
@@ -145,15 +145,15 @@ static void bucket_join_ref(const struct step *s)
     if (!a->local)
         a->group->finish(a->group);
     if (!a->run) {
-        scale(a, x + part.from, part.to - part.from, x + part.from);
+        scale(a, x + part.begin, part.end - part.begin, x + part.begin);
         return;
     }
-    half = (const uint16_t *)s->in[0] + bucket_half(a, part.from);
-    wide = wide_part(a, s->in[0]) + (part.from - bucket_half(a, part.from));
+    half = (const uint16_t *)s->in[0] + bucket_half(a, part.begin);
+    wide = wide_part(a, s->in[0]) + (part.begin - bucket_half(a, part.begin));
     for (int i = 0; i < a->nrun; i++) {
         const struct bucket_run *r = &a->run[i];
-        int64_t begin = r->offset > part.from ? r->offset : part.from;
-        int64_t end = r->offset + r->len < part.to ? r->offset + r->len : part.to;
+        int64_t begin = r->offset > part.begin ? r->offset : part.begin;
+        int64_t end = r->offset + r->len < part.end ? r->offset + r->len : part.end;
 
         if (begin >= end)
             continue;

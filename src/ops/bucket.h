@@ -51,9 +51,9 @@ extern const struct op op_bucket_start, op_bucket_join;
 /* Returns the bytes of a bucket that are sent. */
 int64_t bucket_bytes(const struct bucket_attrs *a, int64_t len);
 
-/* The floats [from, to) of a bucket of `len` that process r gets; empty if equal. */
+/* The floats [begin, end) of a bucket of `len` that process r gets; empty if equal. */
 struct bucket_part {
-    int64_t from, to;
+    int64_t begin, end;
 };
 struct bucket_part bucket_part(const struct bucket_attrs *a, int64_t len, int r);
 /* Returns how many of the first n floats are in 16-bit runs. */

@@ -80,7 +80,7 @@ static void concat_grad(struct builder *b, const struct node *n)
         a.len = (int)n->in[i]->dim[a.axis];
         if (grad_wanted(n->in[i]))
             grad_add(b, n->in[i], node(b, &op_slice, n->layer, &a, &dy, 1));
-        a.from += a.len;
+        a.first += a.len;
     }
 }
 
@@ -119,7 +119,7 @@ const struct op op_concat = {
 
 static const struct attr slice_attr_table[] = {
     ATTR_INT(struct slice_attrs, axis, 1, TENSOR_DIMS - 1, "dim that shrinks"),
-    ATTR_INT(struct slice_attrs, from, 0, 1 << 30, "first of that dim"),
+    ATTR_INT(struct slice_attrs, first, 0, 1 << 30, "first of that dim"),
     ATTR_INT(struct slice_attrs, len, 1, 1 << 30, "number of that dim"),
     {0},
 };
@@ -131,7 +131,7 @@ static const char *slice_shape(struct node *n)
 
     if (a->axis >= x->ndim)
         return "the tensor does not have that dim";
-    if ((int64_t)a->from + a->len > x->dim[a->axis])
+    if ((int64_t)a->first + a->len > x->dim[a->axis])
         return "the slice extends beyond the end";
     tensor_like(n->out[0], x);
     n->out[0]->dim[a->axis] = a->len;
@@ -148,7 +148,7 @@ struct tensor *channel_slice_of(const struct tensor *t, int64_t *channel)
     a = n->attrs;
     if (a->axis != IMAGE_C)
         return NULL;
-    *channel = a->from;
+    *channel = a->first;
     return n->in[0];
 }
 
@@ -158,7 +158,7 @@ static void slice_ref(const struct step *s)
     const struct tensor *x = s->node->in[0];
     int64_t step = concat_step(x, a->axis), all = x->dim[a->axis] * step;
 
-    copy_rows(s->out[0], a->len * step, (const float *)s->in[0] + a->from * step, all,
+    copy_rows(s->out[0], a->len * step, (const float *)s->in[0] + a->first * step, all,
               a->len * step, tensor_len(x) / all);
 }
 
@@ -173,7 +173,7 @@ static void slice_grad(struct builder *b, const struct node *n)
                                       .n = 2,
                                       .len = {tensor_len(x) / all, a->len * step},
                                       .stride = {all, 1},
-                                      .offset = a->from * step,
+                                      .offset = a->first * step,
                                       .layout = (int)x->layout,
                                       .ndim = x->ndim};
 

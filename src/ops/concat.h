@@ -23,8 +23,8 @@ struct concat_attrs {
 
 struct slice_attrs {
     const char *layer;
-    int axis;      /* logical dim, not 0 */
-    int from, len; /* of that dim */
+    int axis;       /* logical dim, not 0 */
+    int first, len; /* of that dim */
 };
 
 #define concat(b, in, n, ...)                                                            \

@@ -64,7 +64,7 @@ static const float *biased(const struct cross_entropy_attrs *a, const float *z,
                            int64_t classes, float room[CROSS_ENTROPY_WEIGHTS])
 {
     for (int64_t k = 0; a->weighted && k < classes; k++)
-        room[k] = z[k] + a->of.bias[k];
+        room[k] = z[k] + a->terms.bias[k];
     return a->weighted ? room : z;
 }
 
@@ -76,14 +76,14 @@ static double total_weight(const struct cross_entropy_attrs *a,
 
     for (int64_t i = 0; i < t->samples; i++)
         if (label_valid(t, i))
-            sum += (double)class_weight_of(&a->of, a->weighted, t->label[i]);
+            sum += (double)class_weight_of(&a->terms, a->weighted, t->label[i]);
     return sum;
 }
 
 static double weighted_target(const struct cross_entropy_attrs *a,
                               const struct label_targets *t, int64_t i, int64_t k)
 {
-    return (double)class_weight_of(&a->of, a->weighted, k) * label_target(t, i, k);
+    return (double)class_weight_of(&a->terms, a->weighted, k) * label_target(t, i, k);
 }
 
 static void cross_entropy_ref(const struct step *s)

@@ -32,8 +32,8 @@ struct class_terms {
 struct cross_entropy_attrs {
     const char *layer;
     float smoothing; /* in [0, 1) */
-    int weighted;    /* reads `of` */
-    struct class_terms of;
+    int weighted;    /* reads `terms` */
+    struct class_terms terms;
 };
 
 /* Returns the weight of a class. */

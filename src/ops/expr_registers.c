@@ -62,7 +62,7 @@ void expr_assign_registers(const struct node *n, struct expr_program *p)
         for (int v = 0; v < n->nin + i; v++)
             if (s.last[v] == i)
                 s.taken[s.reg[v]] = false;
-        dst->to = s.reg[n->nin + i] = take_register(&s, p);
+        dst->dst = s.reg[n->nin + i] = take_register(&s, p);
     }
     for (int k = 0; k < a->nout; k++)
         p->out[k] = s.reg[a->out[k]];

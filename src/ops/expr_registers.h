@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 struct expr_code {
-    uint8_t opcode, to, a, b, c;
+    uint8_t opcode, dst, a, b, c;
     float m;
 };
 

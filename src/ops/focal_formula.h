@@ -13,15 +13,15 @@
 /* Target values of a row. */
 struct focal_targets {
     float on, off; /* target added for a label, and for every class: 1 - e, e / K */
-    float lam;     /* weight of `own`; `partner` has the rest */
-    int own, partner;
+    float lam;     /* weight of `label`; `partner` has the rest */
+    int label, partner;
 };
 
 HOST_DEVICE static inline float focal_target(const struct focal_targets *t, int64_t k)
 {
     float v = t->off;
 
-    if (k == t->own)
+    if (k == t->label)
         v += t->lam * t->on;
     if (k == t->partner)
         v += (1 - t->lam) * t->on;

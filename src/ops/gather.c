@@ -20,14 +20,14 @@ struct tensor *gather_(struct builder *b, struct tensor *x, const struct gather_
 
 struct gather_lists gather_lists(const struct gather_attrs *a)
 {
-    struct gather_lists l = {.first = xcalloc((size_t)a->all + 2, sizeof(*l.first)),
+    struct gather_lists l = {.first = xcalloc((size_t)a->extent + 2, sizeof(*l.first)),
                              .item = xcalloc((size_t)a->n + 1, sizeof(*l.item))};
 
     /* first[r + 1] is where list r ends; while filling, where its next item goes */
     for (int64_t i = 0; i < a->n; i++)
         if (a->index[i] >= 0)
             l.first[a->index[i] + 2]++;
-    for (int64_t r = 2; r <= a->all + 1; r++)
+    for (int64_t r = 2; r <= a->extent + 1; r++)
         l.first[r] += l.first[r - 1];
     for (int64_t i = 0; i < a->n; i++)
         if (a->index[i] >= 0)
@@ -43,11 +43,11 @@ void gather_lists_release(struct gather_lists *l)
 
 static const char *check(const struct gather_attrs *a)
 {
-    if (a->outer < 1 || a->all < 1 || a->inner < 1 || a->n < 1 || a->n > INT32_MAX ||
-        a->all > INT32_MAX)
+    if (a->outer < 1 || a->extent < 1 || a->inner < 1 || a->n < 1 || a->n > INT32_MAX ||
+        a->extent > INT32_MAX)
         return "a length is below 1 or too large";
     for (int64_t i = 0; i < a->n; i++)
-        if (a->index[i] < -1 || a->index[i] >= a->all)
+        if (a->index[i] < -1 || a->index[i] >= a->extent)
             return "an index is out of range";
     return NULL;
 }
@@ -59,7 +59,7 @@ static const char *gather_shape(struct node *n)
 
     if (wrong)
         return wrong;
-    if (tensor_len(n->in[GATHER_X]) != a->outer * a->all * a->inner)
+    if (tensor_len(n->in[GATHER_X]) != a->outer * a->extent * a->inner)
         return "x does not fit";
     tensor_plain(n->out[0], n->in[GATHER_X]->dtype, 3,
                  (const int64_t[]){a->outer, a->n, a->inner});
@@ -84,7 +84,7 @@ static void gather_ref(const struct step *s)
 
         for (int64_t k = 0; k < a->inner; k++)
             y[i * a->inner + k] =
-                start < 0 ? 0 : x[(i / a->n * a->all + start) * a->inner + k];
+                start < 0 ? 0 : x[(i / a->n * a->extent + start) * a->inner + k];
     }
 }
 
@@ -109,8 +109,8 @@ static const char *gather_grad_shape(struct node *n)
         return "dy does not fit";
     tensor_plain(n->out[0], n->in[GATHER_GRAD_DY]->dtype, a->ndim, a->dim);
     n->out[0]->layout = (enum layout)a->layout;
-    return tensor_len(n->out[0]) == a->outer * a->all * a->inner ? NULL
-                                                                 : "x does not fit";
+    return tensor_len(n->out[0]) == a->outer * a->extent * a->inner ? NULL
+                                                                    : "x does not fit";
 }
 
 static void gather_grad_grad(struct builder *b, const struct node *n)
@@ -138,7 +138,7 @@ static void gather_grad_ref(const struct step *s)
     memset(sum, 0, (size_t)all * sizeof(*sum));
     for (int64_t i = 0; i < a->outer * a->n; i++)
         for (int64_t k = 0; a->index[i % a->n] >= 0 && k < a->inner; k++)
-            sum[(i / a->n * a->all + a->index[i % a->n]) * a->inner + k] +=
+            sum[(i / a->n * a->extent + a->index[i % a->n]) * a->inner + k] +=
                 (double)dy[i * a->inner + k];
     for (int64_t i = 0; i < all; i++)
         dx[i] = (float)sum[i];

@@ -22,7 +22,7 @@ extern "C" {
 
 struct gather_attrs {
     const char *layer;
-    int64_t outer, all, inner, n;
+    int64_t outer, extent, inner, n;
     const int32_t *index;
     int layout, ndim; /* of x, which the gradient restores; set by the builder */
     int64_t dim[TENSOR_DIMS];

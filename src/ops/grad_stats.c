@@ -21,7 +21,7 @@ static const char *grad_stats_shape(struct node *n)
 {
     const struct grad_stats_attrs *a = n->attrs;
 
-    if (a->from < 0 || a->len < 0 || a->from + a->len > tensor_len(n->in[0]))
+    if (a->first < 0 || a->len < 0 || a->first + a->len > tensor_len(n->in[0]))
         return "a share that is not of the gradients";
     return tensor_size(n->out[0]) == sizeof(struct control) ? NULL : "no control tensor";
 }
@@ -34,7 +34,7 @@ static int64_t grad_stats_flops(const struct node *n)
 static void grad_stats_ref(const struct step *s)
 {
     const struct grad_stats_attrs *a = s->node->attrs;
-    const float *g = (const float *)s->in[0] + a->from;
+    const float *g = (const float *)s->in[0] + a->first;
     double sum = 0;
 
     for (int64_t i = 0; i < a->len; i++)

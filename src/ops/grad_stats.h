@@ -19,11 +19,11 @@ extern const struct op op_grad_stats;
 struct grad_stats_attrs {
     const char *layer;
     const struct collective *group; /* whose sums are added; NULL: single process */
-    int64_t from, len;              /* range of the gradients to check */
+    int64_t first, len;             /* range of the gradients to check */
 };
 
 void grad_stats(struct builder *b, struct tensor *grads, struct tensor *control);
-/* group NULL: everything is local. `from` is a multiple of 16. */
+/* group NULL: everything is local. `first` is a multiple of 16. */
 void grad_stats_shared(struct builder *b, struct tensor *grads, struct tensor *control,
                        const struct collective *group, int64_t start, int64_t len);
 

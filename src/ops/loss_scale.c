@@ -37,7 +37,7 @@ static void loss_scale_ref(const struct step *s)
 
     *(float *)s->out[0] =
         loss_scale_value(s->in[LOSS_SCALE_CONTROL], &a->accumulation, a->overflow_at,
-                         a->own);
+                         a->scale);
 }
 
 const struct op op_loss_scale = {

@@ -13,7 +13,7 @@ struct loss_scale_attrs {
     const char *layer;
     struct accumulation accumulation;
     int overflow_at; /* for tests: see ops/loss_scale_formula.h */
-    int own;         /* 0: the scale of all losses */
+    int scale;       /* 0: the scale of all losses */
 };
 
 enum { LOSS_SCALE_CONTROL };

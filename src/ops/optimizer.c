@@ -21,7 +21,7 @@ static struct named optimizer_at(const void *table, int i)
 }
 
 const struct names optimizer_names = {
-    .at = optimizer_at, .table = optimizer_table, .any_case = true};
+    .entry = optimizer_at, .table = optimizer_table, .any_case = true};
 
 const struct optimizer *optimizer_find(const char *name)
 {

@@ -76,7 +76,7 @@ const struct op op_prepend_token = {
 };
 
 static const struct attr slice_tokens_attr_table[] = {
-    ATTR_INT(struct slice_tokens_attrs, from, 0, 1 << 20, "the first token"),
+    ATTR_INT(struct slice_tokens_attrs, first, 0, 1 << 20, "the first token"),
     ATTR_INT(struct slice_tokens_attrs, len, 1, 1 << 20, "tokens"),
     ATTR_INT(struct slice_tokens_attrs, flat, 0, 1, "one token, without its dim"),
     {0},
@@ -93,14 +93,14 @@ struct tensor *slice_tokens(struct builder *b, struct tensor *x, int start, int 
                             const char *layer)
 {
     return slice(b, x,
-                 (struct slice_tokens_attrs){.layer = layer, .from = start, .len = len});
+                 (struct slice_tokens_attrs){.layer = layer, .first = start, .len = len});
 }
 
 struct tensor *select_token(struct builder *b, struct tensor *x, int i, const char *layer)
 {
     return slice(
         b, x,
-        (struct slice_tokens_attrs){.layer = layer, .from = i, .len = 1, .flat = 1});
+        (struct slice_tokens_attrs){.layer = layer, .first = i, .len = 1, .flat = 1});
 }
 
 static const char *slice_tokens_shape(struct node *n)
@@ -111,7 +111,7 @@ static const char *slice_tokens_shape(struct node *n)
 
     if (!are_tokens(x))
         return "not tokens [B,N,C]";
-    if (a->from + a->len > x->dim[N])
+    if (a->first + a->len > x->dim[N])
         return "there are fewer tokens";
     if (a->flat && a->len != 1)
         return "only a single token has no dim of its own";
@@ -134,7 +134,7 @@ static void slice_tokens_ref(const struct step *s)
     int64_t c = x->dim[C];
 
     copy_samples(s->out[0], a->len * c,
-                 (const float *)s->in[SLICE_TOKENS_X] + a->from * c, x->dim[N] * c,
+                 (const float *)s->in[SLICE_TOKENS_X] + a->first * c, x->dim[N] * c,
                  a->len * c, x->dim[B]);
 }
 
@@ -170,8 +170,8 @@ static void slice_tokens_grad_ref(const struct step *s)
     float *dx = s->out[0];
 
     memset(dx, 0, (size_t)tensor_len(x) * sizeof(float));
-    copy_samples(dx + a->from * c, x->dim[N] * c, s->in[SLICE_TOKENS_GRAD_DY], a->len * c,
-                 a->len * c, x->dim[B]);
+    copy_samples(dx + a->first * c, x->dim[N] * c, s->in[SLICE_TOKENS_GRAD_DY],
+                 a->len * c, a->len * c, x->dim[B]);
 }
 
 const struct op op_slice_tokens_grad = {

@@ -14,7 +14,7 @@
 
 struct slice_tokens_attrs {
     const char *layer;
-    int from, len;
+    int first, len;
     int flat;   /* 1: [B,C], and len is 1 */
     int tokens; /* set by the builder: N of x */
 };

@@ -31,7 +31,7 @@ static struct decoded_part part(struct decoded *d, const void *data, size_t len)
     struct decoded_part p;
 
     pack_file_pad(&d->out, DECODED_ALIGN);
-    p = (struct decoded_part){d->out.at, len, XXH3_64bits(data, len)};
+    p = (struct decoded_part){d->out.size, len, XXH3_64bits(data, len)};
     pack_file_add(&d->out, data, len);
     return p;
 }
@@ -56,7 +56,7 @@ static void decoded_finish(void *file)
 
     memcpy(head.magic, DECODED_MAGIC, sizeof(head.magic));
     pack_file_pad(&d->out, DECODED_ALIGN);
-    head.rows = d->out.at;
+    head.rows = d->out.size;
     head.sum = XXH3_64bits(d->row, bytes);
     pack_file_add(&d->out, d->row, bytes);
     pack_file_head(&d->out, &head, sizeof(head));

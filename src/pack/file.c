@@ -26,13 +26,13 @@ void pack_file_add(struct pack_file *f, const void *data, size_t len)
 {
     if (len && fwrite(data, 1, len, f->f) != len)
         fail(f);
-    f->at += len;
+    f->size += len;
 }
 
 void pack_file_pad(struct pack_file *f, unsigned multiple)
 {
     static const char zero[512];
-    size_t over = (size_t)(f->at % multiple);
+    size_t over = (size_t)(f->size % multiple);
 
     pack_file_add(f, zero, over ? multiple - over : 0);
 }

@@ -9,7 +9,7 @@
 struct pack_file {
     FILE *f;
     char *path;
-    uint64_t at; /* bytes so far */
+    uint64_t size; /* bytes so far */
 };
 
 /* On failure these functions end the program with the path. */

@@ -27,7 +27,7 @@ struct pack_format {
     const char *name; /* DATA.DATASET */
     const char *help;
     const char *ending; /* extension of the file: ".tar" */
-    bool whole;         /* always one file per split */
+    bool single_file;   /* always one file per split */
     bool decodes;       /* stores pixels: images are always decoded */
 
     /*

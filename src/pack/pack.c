@@ -140,8 +140,8 @@ static void pack_container(struct packer *p, const char *stem, int64_t begin, in
 struct pack_result pack_split(const struct pack_options *o, const struct dataset *d,
                               const char *split)
 {
-    int64_t shard = o->shard > 0 && !o->format->whole ? o->shard : d->n, k = 0;
-    bool whole = o->format->whole || o->shard == 0;
+    int64_t shard = o->shard > 0 && !o->format->single_file ? o->shard : d->n, k = 0;
+    bool whole = o->format->single_file || o->shard == 0;
     struct packer p = {.o = o, .d = d, .block = BLOCK * o->threads};
 
     p.dir = path_join(o->out, ".packing");

@@ -70,7 +70,7 @@ static void recordio_add(void *file, const struct pack_sample *s)
     struct record_head h = {.label = (float)s->label, .id = (uint64_t)s->number};
     char line[48];
     int n = snprintf(line, sizeof(line), "%lld\t%llu\n", (long long)s->number,
-                     (unsigned long long)f->images.at);
+                     (unsigned long long)f->images.size);
 
     pack_file_add(&f->index, line, (size_t)n);
     record(&f->images, &h, s->image, s->len);

@@ -25,7 +25,7 @@ static struct named pack_at(const void *table, int i)
                 : (struct named){0};
 }
 
-const struct names pack_names = {.at = pack_at, .table = pack_table};
+const struct names pack_names = {.entry = pack_at, .table = pack_table};
 
 const struct pack_format *pack_find(const char *name)
 {

@@ -315,7 +315,7 @@ static void fold_index(struct pt2_import *c, const struct pt2_fold_row *row)
     y = pt2_host_new(c, pt2_fold_dtype(c), p.ndim, p.dim);
     for (int64_t i = 0; !c->why->len && i < y.host->len; i++) {
         int64_t inner = i % p.inner, outer = i / p.inner / p.n,
-                pos = (outer * p.all + p.index[i / p.inner % p.n]) * p.inner + inner;
+                pos = (outer * p.extent + p.index[i / p.inner % p.n]) * p.inner + inner;
 
         y.host->data[i] = *pt2_host_at(&x, pos);
     }

@@ -52,7 +52,7 @@ bool pt2_is_read_later(const struct pt2_import *c, const char *value)
 {
     const int *last = strmap_get(&c->reads, value);
 
-    return last && *last > c->at;
+    return last && *last > c->index;
 }
 
 /* True if nothing reads the results of the current node, tensors, and it writes nothing. */
@@ -383,9 +383,9 @@ static void map_nodes(struct pt2_import *c, struct pt2_results *r)
     struct pt2_blocks blocks;
 
     pt2_blocks_init(&blocks, c->p);
-    for (c->at = 0; c->at < c->p->nnode && !c->why->len; c->at++) {
-        c->node = &c->p->node[c->at];
-        enter_block(c, &blocks, c->at ? c->node[-1].module : "");
+    for (c->index = 0; c->index < c->p->nnode && !c->why->len; c->index++) {
+        c->node = &c->p->node[c->index];
+        enter_block(c, &blocks, c->index ? c->node[-1].module : "");
         map_node(c);
     }
     scope_end(c->b);

@@ -59,7 +59,7 @@ struct pt2_import {
     struct strmap layers;        /* names of layers that exist */
     struct strmap main;          /* values that the logits depend on; empty: all */
     const struct pt2_node *node; /* that is being mapped */
-    int at;                      /* its index */
+    int index;                   /* index of `node` */
     uint64_t used;               /* bits of its arguments */
     struct strbuf *why;          /* not empty: refused */
     int memories, weights;       /* memories up to `weights` are those of weights */

@@ -10,7 +10,7 @@
 struct call {
     json_t *graph, *nodes; /* nodes: where those of the region go */
     const char *prefix;
-    struct strmap own;
+    struct strmap names;
     bool no_grad;
 };
 
@@ -33,7 +33,7 @@ static void note(struct call *c, json_t *out)
     if (!name)
         name = json_string_value(json_object_get(out, "name"));
     if (name)
-        strmap_put(&c->own, name, c);
+        strmap_put(&c->names, name, c);
     json_array_foreach(list, i, one)
     {
         note(c, one);
@@ -68,7 +68,7 @@ static void rename_all(const struct call *c, json_t *v)
     for (i = 0; i < 2 && json_object_size(v) == 1; i++) {
         const char *name = json_string_value(json_object_get(v, keys[i]));
 
-        if (name && strmap_has(&c->own, name))
+        if (name && strmap_has(&c->names, name))
             (void)json_object_set_new(v, keys[i], renamed(c, name));
     }
 }
@@ -123,7 +123,7 @@ static const char *bind_outputs(struct call *c, json_t *outputs)
         const char *inner = name_of(one),
                    *outer = list ? json_string_value(json_object_get(dst, "name"))
                                  : name_of(dst);
-        char *full = inner && strmap_has(&c->own, inner)
+        char *full = inner && strmap_has(&c->names, inner)
                          ? xasprintf("%s.%s", c->prefix, inner)
                          : NULL;
 
@@ -226,7 +226,7 @@ static const char *inline_call(json_t *node, json_t *nodes, json_t *values)
     if (!wrong)
         add_values(&c, values);
     json_decref(c.nodes);
-    strmap_release(&c.own);
+    strmap_release(&c.names);
     return wrong;
 }
 

@@ -12,7 +12,7 @@ static struct pt2_value picked(struct pt2_import *c, const struct pt2_value *of,
                                int first, int count, const struct pt2_positions *p)
 {
     struct pt2_value x = *of, y = {.kind = PT2_VALUE_TENSOR, .ndim = 3};
-    struct gather_attrs a = {.all = p->all, .n = p->n, .index = p->index};
+    struct gather_attrs a = {.extent = p->extent, .n = p->n, .index = p->index};
     int order[PT2_DIMS], real[PT2_DIMS], n = 0, place = 0;
     int64_t inner = 1;
 
@@ -37,7 +37,7 @@ static struct pt2_value picked(struct pt2_import *c, const struct pt2_value *of,
     for (int i = place; i < x.ndim; i++)
         inner *= x.dim[real[i]];
     a.inner = inner;
-    a.outer = pt2_value_len(&x) / (p->all * inner);
+    a.outer = pt2_value_len(&x) / (p->extent * inner);
     a.layer = pt2_layer(c);
     y.t = gather_(c->b, x.t, &a);
     /* The dims of the result, in the order in which they are stored: those of x with the
@@ -368,7 +368,7 @@ void pt2_map_col2im(struct pt2_import *c)
     a.index = index;
     a.outer = x.dim[0];
     a.inner = channels;
-    a.all = w.in[0] * w.in[1];
+    a.extent = w.in[0] * w.in[1];
     a.layer = pt2_layer(c);
     memcpy(a.dim, (const int64_t[]){x.dim[0], channels, w.in[0], w.in[1]},
            4 * sizeof(*a.dim));

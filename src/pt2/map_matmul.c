@@ -133,7 +133,7 @@ enum { LETTERS = 52 };
 /* One of the two operands: the dim of each letter, or -1. */
 struct term {
     struct pt2_value v;
-    int at[LETTERS];
+    int index[LETTERS];
 };
 
 static int index_of(char c)
@@ -147,13 +147,13 @@ static int read_term(const char **s, struct term *t)
     int n = 0;
 
     for (int i = 0; i < LETTERS; i++)
-        t->at[i] = -1;
+        t->index[i] = -1;
     for (; **s && **s != ',' && **s != '-'; ++*s) {
         if (**s == ' ')
             continue;
-        if (index_of(**s) < 0 || t->at[index_of(**s)] >= 0 || n == PT2_DIMS)
+        if (index_of(**s) < 0 || t->index[index_of(**s)] >= 0 || n == PT2_DIMS)
             return -1;
-        t->at[index_of(**s)] = n++;
+        t->index[index_of(**s)] = n++;
     }
     return n;
 }
@@ -169,7 +169,7 @@ static bool sort_letters(const struct term *a, const struct term *b, const struc
                          struct letters *l)
 {
     for (int i = 0; i < LETTERS; i++) {
-        bool in_a = a->at[i] >= 0, in_b = b->at[i] >= 0, in_y = y->at[i] >= 0;
+        bool in_a = a->index[i] >= 0, in_b = b->index[i] >= 0, in_y = y->index[i] >= 0;
         int kind = in_a && in_b ? (in_y ? BATCH : SUMMED) : in_a ? OF_A : OF_B;
 
         if (!in_a && !in_b && !in_y)
@@ -194,7 +194,7 @@ static struct pt2_value as_three(struct pt2_import *c, const struct term *t,
 
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < l->n[kinds[k]]; i++) {
-            src[n] = t->at[l->letter[kinds[k]][i]];
+            src[n] = t->index[l->letter[kinds[k]][i]];
             dim[k] *= t->v.dim[src[n++]];
         }
     pt2_value_permute(&v, src);
@@ -232,8 +232,8 @@ void pt2_map_einsum(struct pt2_import *c)
         for (int i = 0; i < l.n[kind]; i++) {
             int letter = l.letter[kind][i];
 
-            src[result.at[letter]] = k;
-            dim[k++] = kind == OF_B ? b.v.dim[b.at[letter]] : a.v.dim[a.at[letter]];
+            src[result.index[letter]] = k;
+            dim[k++] = kind == OF_B ? b.v.dim[b.index[letter]] : a.v.dim[a.index[letter]];
         }
     if (!c->why->len && !pt2_value_view(&y, k, dim))
         pt2_refuse(c, "its result cannot be seen in its shape");

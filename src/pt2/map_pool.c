@@ -128,7 +128,7 @@ void pt2_map_avg_pool1d(struct pt2_import *c)
 
 /* Dims that are summed. */
 struct summed {
-    bool most; /* the maximum instead of the mean */
+    bool maximum; /* the maximum instead of the mean */
     bool over[PT2_DIMS];
     bool keeps; /* they stay, with size 1 */
     int64_t n;  /* elements of a sum */
@@ -203,7 +203,7 @@ static struct pt2_value mean_of(struct pt2_import *c, struct pt2_value x,
             return x;
         (void)is_grouped(&x, s, order, size);
     }
-    if (!s->most && tensor_is_image(x.t) && x.ndim == 4 && s->over[2] && s->over[3] &&
+    if (!s->maximum && tensor_is_image(x.t) && x.ndim == 4 && s->over[2] && s->over[3] &&
         !s->over[1])
         t = pt2_image(c, &x);
     else
@@ -211,7 +211,7 @@ static struct pt2_value mean_of(struct pt2_import *c, struct pt2_value x,
                         (const int64_t[]){size[0], size[2], size[1], 1});
     if (!t)
         return x;
-    if (s->most) {
+    if (s->maximum) {
         struct pool2d_attrs a = {.layer = pt2_layer(c),
                                  .kernel_h = (int)t->dim[IMAGE_H],
                                  .kernel_w = 1,
@@ -266,7 +266,7 @@ void pt2_map_amax(struct pt2_import *c)
     const struct pt2_value *x = pt2_tensor(c, "self");
     struct summed s = read_summed(c, x);
 
-    s.most = true;
+    s.maximum = true;
     finish_sum(c, mean_of(c, *x, &s), &s);
 }
 

@@ -29,9 +29,9 @@ static const char *copy_name(struct pt2_import *c)
     return arena_printf(&c->b->g->arena, "%s.copy", c->node ? c->node->name : "output");
 }
 
-/* A part [from, from + len) of the middle dim of a tensor [outer, all, inner]. */
+/* A part [first, first + len) of the middle dim of a tensor [outer, extent, inner]. */
 struct part {
-    int64_t outer, all, inner, from, len;
+    int64_t outer, extent, inner, first, len;
 };
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -80,8 +80,9 @@ static bool copy_part(struct pt2_import *c, struct pt2_value *v, const int *orde
 
     if (!find_part(v, order, &p))
         return false;
-    x = pt2_view_of(c, v->t, LAYOUT_PLAIN, 3, (const int64_t[]){p.outer, p.all, p.inner});
-    v->t = slice_tokens(c->b, x, (int)p.from, (int)p.len, copy_name(c));
+    x = pt2_view_of(c, v->t, LAYOUT_PLAIN, 3,
+                    (const int64_t[]){p.outer, p.extent, p.inner});
+    v->t = slice_tokens(c->b, x, (int)p.first, (int)p.len, copy_name(c));
     pt2_value_store(v, order);
     return true;
 }

@@ -7,15 +7,15 @@ enum { LIST_MAX = 1 << 26 };
 struct pt2_positions pt2_positions_along(struct pt2_import *c, const struct pt2_value *x,
                                          int first, int count, int64_t n)
 {
-    struct pt2_positions p = {.outer = 1, .all = 1, .inner = 1, .n = n};
+    struct pt2_positions p = {.outer = 1, .extent = 1, .inner = 1, .n = n};
 
     if (n < 1 || n > LIST_MAX)
         pt2_refuse(c, "it picks %lld elements", (long long)n);
     for (int d = 0; d < x->ndim; d++) {
-        int64_t *dst = d < first ? &p.outer : d < first + count ? &p.all : &p.inner;
+        int64_t *dst = d < first ? &p.outer : d < first + count ? &p.extent : &p.inner;
 
         *dst *= x->dim[d];
-        if (dst != &p.all)
+        if (dst != &p.extent)
             p.dim[p.ndim++] = x->dim[d];
         else if (d == first)
             p.dim[p.ndim++] = n;

@@ -7,8 +7,8 @@
 /* Elements of x as [outer, all, inner] in its logical order; the result is
  * [outer, n, inner], seen as `dim`. */
 struct pt2_positions {
-    int64_t outer, all, inner, n;
-    int32_t *index; /* n positions below `all`, or -1: 0 */
+    int64_t outer, extent, inner, n;
+    int32_t *index; /* n positions below `extent`, or -1: 0 */
     int ndim;
     int64_t dim[PT2_DIMS];
 };

@@ -110,7 +110,7 @@ static void check_value(const struct config *cfg, const struct augment_op *o, in
         config_blame(cfg, p, KEYS("AUG.LIST"),
                      "AUG.LIST: item %d (%s): %s must not decrease: [%g, %g]", i, o->name,
                      f->name, r.lo, r.hi);
-    else if (f->whole && (r.lo != rint(r.lo) || r.hi != rint(r.hi)))
+    else if (f->integer && (r.lo != rint(r.lo) || r.hi != rint(r.hi)))
         config_blame(cfg, p, KEYS("AUG.LIST"),
                      "AUG.LIST: item %d (%s): %s must be whole numbers, not %g", i,
                      o->name, f->name, r.lo != rint(r.lo) ? r.lo : r.hi);

@@ -142,8 +142,8 @@ static struct tensor *judged(const struct build *t, const struct loss_item *l)
 {
     if (l->stage >= 0)
         return t->aux[l->stage];
-    if (t->heads.own)
-        return l->loss->teacher ? t->heads.taught : t->heads.own;
+    if (t->heads.logits)
+        return l->loss->teacher ? t->heads.distilled : t->heads.logits;
     return t->outputs;
 }
 

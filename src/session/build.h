@@ -38,9 +38,9 @@ enum build_kind { BUILD_TRAIN, BUILD_MICRO, BUILD_EVAL, BUILD_CAM, BUILD_STATS }
 struct shard {
     const int64_t *begin;           /* world + 1 offsets; NULL: one process owns
                                      * everything */
-    int64_t from, len;              /* this process: begin[rank], and its floats */
+    int64_t first, len;              /* this process: begin[rank], and its floats */
     struct update_segment *segment; /* this process: segment[i] is a part of
-                                     * build.segment[whole[i]] */
+                                     * build.segment[segment_of[i]] */
     int *whole, nsegment;
     int *use; /* same meaning as build.use */
 };

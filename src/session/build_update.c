@@ -35,7 +35,7 @@ void build_backward(struct build *t, struct builder *b, const struct plan *p)
     for (int k = 0; p->scaler.losses > 1 && k < p->nloss; k++) {
         struct loss_share_attrs share = {"loss", p->loss[k].weight};
 
-        seed.own = k + 1;
+        seed.scale = k + 1;
         autodiff_at(b, t->each[k], loss_share(b, loss_scale_(b, &seed), &share),
                     (size_t)k * len);
     }
@@ -116,13 +116,13 @@ static void shard_segments(struct shard *s, const struct build *t, int first, in
 {
     for (int i = first; i < last; i++) {
         struct update_segment u = t->segment[i];
-        int64_t end = s->from + s->len;
-        int64_t begin = u.offset > s->from ? u.offset : s->from;
+        int64_t end = s->first + s->len;
+        int64_t begin = u.offset > s->first ? u.offset : s->first;
         int64_t stop = u.offset + u.len < end ? u.offset + u.len : end;
 
         if (begin >= stop)
             continue;
-        u.offset = begin - s->from;
+        u.offset = begin - s->first;
         u.len = stop - begin;
         s->whole[s->nsegment] = i;
         s->segment[s->nsegment++] = u;
@@ -141,8 +141,8 @@ void build_shard(struct build *t, const struct plan *p)
         begin[r] = shard_cut(f, f->trained_len * r / p->world,
                              optimizer_groups_trust(&p->groups));
     begin[p->world] = f->trained_len;
-    *s = (struct shard){.begin = begin, .from = begin[p->group->rank]};
-    s->len = begin[p->group->rank + 1] - s->from;
+    *s = (struct shard){.begin = begin, .first = begin[p->group->rank]};
+    s->len = begin[p->group->rank + 1] - s->first;
     s->segment = arena_new(&g->arena, (size_t)t->nsegment * sizeof(*s->segment));
     s->whole = arena_new(&g->arena, (size_t)t->nsegment * sizeof(*s->whole));
     s->use = arena_new(&g->arena, ((size_t)p->groups.nuse + 1) * sizeof(*s->use));
@@ -173,7 +173,7 @@ static void build_one_optimizer(struct build *t, struct builder *b, const struct
         u.round = p->half == DTYPE_F16 ? UPDATE_ROUND_F16 : UPDATE_ROUND_BF16;
     for (int i = 0; i <= moments; i++)
         state[i] = graph_state(b, i ? o->optimizer->moment[i - 1] : "weights", memory[i],
-                               DTYPE_F32, i ? 0 : (size_t)shard->from * sizeof(float),
+                               DTYPE_F32, i ? 0 : (size_t)shard->first * sizeof(float),
                                shard->begin ? shard->len : b->g->flat->trained_len);
     optimizer_node(b, o->optimizer, &u, &o->h, grads, control_tensor(b), state);
 }
@@ -188,7 +188,7 @@ static void build_optimizer(struct build *t, struct builder *b, const struct pla
     if (shard->begin && shard->len)
         grads =
             graph_state(b, "own_grads", grads->memory, DTYPE_F32,
-                        grads->offset + (size_t)shard->from * sizeof(float), shard->len);
+                        grads->offset + (size_t)shard->first * sizeof(float), shard->len);
     for (int i = 0; i < p->groups.nuse; i++)
         if (t->use[i + 1] > t->use[i] && (!shard->begin || shard->len))
             build_one_optimizer(t, b, p, grads, i);
@@ -259,7 +259,7 @@ void build_update(struct build *t, struct builder *b, const struct plan *p, bool
             grads = joined;
         }
         if (build_shares_grads(t, p))
-            grad_stats_shared(b, grads, control, p->group, t->shard.from, t->shard.len);
+            grad_stats_shared(b, grads, control, p->group, t->shard.first, t->shard.len);
         else if (f->shared_len < f->trained_len)
             grad_stats_shared(b, grads, control, p->group, first, f->trained_len - first);
         else

@@ -135,7 +135,7 @@ static bool is_other(const char *device)
     return row_find(device, &l) || describes(device);
 }
 
-const struct names device_names = {.at = device_name, .table = rows, .more = is_other};
+const struct names device_names = {.entry = device_name, .table = rows, .more = is_other};
 
 bool device_available(const struct backend *b, int index, struct strbuf *why)
 {

@@ -171,7 +171,7 @@ static void copy_ahead(struct inflight *q, const struct inflight_place *dst,
     a->wait(dev, LANE_RUN, slot->filled);
     for (int i = 0; i < BATCH_ARRAYS; i++)
         if (dst->size[i])
-            a->copy(dev, LANE_RUN, dst->to[i], array[i], dst->size[i]);
+            a->copy(dev, LANE_RUN, dst->dst[i], array[i], dst->size[i]);
     a->record(dev, LANE_RUN, slot->used);
     if (b->release)
         slot->lent = *b;
@@ -193,7 +193,7 @@ void inflight_input(struct inflight *q, const struct inflight_place *dst,
     }
     for (int i = 0; i < BATCH_ARRAYS; i++)
         if (dst->size[i])
-            q->backend->copy_in(q->device, dst->to[i], src[i], dst->size[i]);
+            q->backend->copy_in(q->device, dst->dst[i], src[i], dst->size[i]);
     give_back(&lent, clock_now() - began);
 }
 

@@ -96,7 +96,7 @@ enum batch_array {
 
 /* Where a program reads its batch; an absent array has size 0. */
 struct inflight_place {
-    void *to[BATCH_ARRAYS];
+    void *dst[BATCH_ARRAYS];
     size_t size[BATCH_ARRAYS]; /* bytes */
 };
 

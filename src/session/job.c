@@ -426,7 +426,8 @@ static bool row_erase(struct view *v)
 /* A row sees the keys that earlier rows have set. */
 static const struct row {
     const char *key;
-    bool (*say)(struct view *v); /* sets value and reason; false: leaves the key unset */
+    bool (*infer)(
+        struct view *v); /* sets value and reason; false: leaves the key unset */
 } rows[] = {
     {"DATA.BATCH_SIZE", row_batch},
     {"TRAIN.EPOCHS", row_epochs},
@@ -482,7 +483,7 @@ void job_preset(struct config *cfg, const struct job *job)
         struct strbuf where = STRBUF_INIT;
 
         if (!config_where(cfg, rows[i].key) && !augment_items_replace(cfg, rows[i].key) &&
-            rows[i].say(&v)) {
+            rows[i].infer(&v)) {
             strbuf_addf(&where, CONFIG_JOB_WHERE "%s", v.why.buf);
             config_preset(cfg, rows[i].key, v.value.buf, where.buf);
         }

@@ -29,8 +29,8 @@ static struct tensor *build_cross_entropy(struct builder *b, const struct loss_o
 
     a.weighted = o->class_weight || o->class_bias;
     for (int64_t k = 0; a.weighted && k < logits->dim[1]; k++) {
-        a.of.weight[k] = o->class_weight ? o->class_weight[k] : 1;
-        a.of.bias[k] = o->class_bias ? o->class_bias[k] : 0;
+        a.terms.weight[k] = o->class_weight ? o->class_weight[k] : 1;
+        a.terms.bias[k] = o->class_bias ? o->class_bias[k] : 0;
     }
     return cross_entropy_(b, logits, labels, lam, &a);
 }
@@ -336,7 +336,7 @@ static struct named loss_at(const void *table, int i)
     return (struct named){.name = l->name, .help = l->help, .reads = l->reads};
 }
 
-const struct names loss_names = {.at = loss_at, .table = losses};
+const struct names loss_names = {.entry = loss_at, .table = losses};
 
 static const struct config_loss *item_of(const struct config *cfg, int i)
 {

@@ -22,7 +22,7 @@ static void add_losses(struct strbuf *out, enum model_task task)
 {
     struct named row;
 
-    for (int i = 0; (row = loss_names.at(loss_names.table, i)).name; i++)
+    for (int i = 0; (row = loss_names.entry(loss_names.table, i)).name; i++)
         if (loss_find(row.name)->build[task])
             strbuf_addf(out, "%s%s", out->len ? ", " : "", row.name);
 }

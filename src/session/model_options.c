@@ -43,7 +43,7 @@ static struct named choice_at(const void *table, int i)
 
 static struct names choice_names(const struct option *o)
 {
-    return (struct names){.at = choice_at, .table = o->choices};
+    return (struct names){.entry = choice_at, .table = o->choices};
 }
 
 static int choice_value(const struct option *o, const char *name)

@@ -123,9 +123,9 @@ int quantized_layers(const struct graph *g, const struct tensor *logits,
 
 struct rewrite {
     struct builder *b;
-    struct tensor **to;    /* by tensor of the old graph */
-    struct tensor **bytes; /* the same, quantized */
-    bool *gone;            /* parameters that the new net does not have */
+    struct tensor **renewed; /* by tensor of the old graph */
+    struct tensor **bytes;   /* the same, quantized */
+    bool *gone;              /* parameters that the new net does not have */
 };
 
 static void drop_weights(struct rewrite *r, const struct quantized_layer *l)
@@ -151,12 +151,13 @@ static void copy_leaves(struct rewrite *r, const struct graph *src)
         if (t->producer || r->gone[i])
             continue;
         if (t->kind == TENSOR_INPUT)
-            r->to[i] = graph_input(r->b, t->name, t->dtype, t->layout, t->ndim, t->dim);
+            r->renewed[i] =
+                graph_input(r->b, t->name, t->dtype, t->layout, t->ndim, t->dim);
         else if (t->kind == TENSOR_PARAM)
-            r->to[i] =
+            r->renewed[i] =
                 graph_param(r->b, "", t->name, t->layout, t->ndim, t->dim, t->init);
         else if (t->memory == MEMORY_WEIGHTS)
-            r->to[i] = graph_buffer(r->b, "", t->name, t->ndim, t->dim, t->init);
+            r->renewed[i] = graph_buffer(r->b, "", t->name, t->ndim, t->dim, t->init);
     }
 }
 
@@ -168,7 +169,7 @@ static struct tensor *bytes_of(struct rewrite *r, const struct quantized_layer *
         return *q;
     scale = graph_param(r->b, l->scale_of, QLAYER_INPUT_SCALE_NAME, LAYOUT_PLAIN, 1,
                         (const int64_t[]){1}, (struct init){INIT_CONSTANT, 1});
-    return *q = quantize(r->b, r->to[l->input->id], scale, l->scale_of,
+    return *q = quantize(r->b, r->renewed[l->input->id], scale, l->scale_of,
                          .is_unsigned = l->is_unsigned);
 }
 
@@ -190,10 +191,10 @@ static void add_layer(struct rewrite *r, const struct quantized_layer *l)
         in[QLAYER_BIAS] =
             graph_param(r->b, n->layer, "bias", LAYOUT_PLAIN, 1, w->dim, zero);
     else if (n->nin > CONV2D_BIAS)
-        in[QLAYER_BIAS] = r->to[n->in[CONV2D_BIAS]->id];
+        in[QLAYER_BIAS] = r->renewed[n->in[CONV2D_BIAS]->id];
     y = n->op == &op_conv2d ? qconv2d_(r->b, n->attrs, in, nin)
                             : qlinear_(r->b, n->attrs, in, nin);
-    r->to[(l->bn ? l->bn : n)->out[0]->id] = y;
+    r->renewed[(l->bn ? l->bn : n)->out[0]->id] = y;
 }
 
 static void copy_node(struct rewrite *r, const struct node *n)
@@ -202,10 +203,10 @@ static void copy_node(struct rewrite *r, const struct node *n)
     const struct node *copy;
 
     for (int i = 0; i < n->nin; i++)
-        in[i] = r->to[n->in[i]->id];
+        in[i] = r->renewed[n->in[i]->id];
     copy = node(r->b, n->op, n->layer, n->attrs, in, n->nin)->producer;
     for (int i = 0; i < n->nout; i++)
-        r->to[n->out[i]->id] = copy->out[i];
+        r->renewed[n->out[i]->id] = copy->out[i];
     free(in);
 }
 
@@ -215,7 +216,7 @@ void quantized_net(struct builder *b, const struct graph *src,
 {
     size_t n = (size_t)src->ntensor;
     struct rewrite r = {.b = b,
-                        .to = xcalloc(n, sizeof(struct tensor *)),
+                        .renewed = xcalloc(n, sizeof(struct tensor *)),
                         .bytes = xcalloc(n, sizeof(struct tensor *)),
                         .gone = xcalloc(n, sizeof(bool))};
     struct quantized_layer *list;
@@ -229,10 +230,10 @@ void quantized_net(struct builder *b, const struct graph *src,
 
         if (pos < layers && list[pos].node == node)
             add_layer(&r, &list[pos++]);
-        else if (!r.to[node->out[0]->id]) /* else a folded batch norm */
+        else if (!r.renewed[node->out[0]->id]) /* else a folded batch norm */
             copy_node(&r, node);
     }
-    *map = r.to;
+    *map = r.renewed;
     free(r.bytes);
     free(r.gone);
     free(list);

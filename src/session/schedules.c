@@ -184,7 +184,7 @@ static struct named schedule_at(const void *table, int i)
     return (struct named){.name = s->name, .help = s->help, .reads = s->reads};
 }
 
-const struct names schedule_names = {.at = schedule_at, .table = schedules};
+const struct names schedule_names = {.entry = schedule_at, .table = schedules};
 
 void schedule_check(const struct config *cfg, struct problems *p)
 {

@@ -160,7 +160,7 @@ void session_get(const struct session *s, enum memory m, float *dst)
         get_whole(s, m, dst);
     } else if (shard) {
         if (shard->len)
-            s->backend->copy_out(s->device, dst + shard->from, s->base[m],
+            s->backend->copy_out(s->device, dst + shard->first, s->base[m],
                                  (size_t)shard->len * sizeof(float));
         s->plan.group->gather(s->plan.group, dst, shard->begin);
     } else {
@@ -175,7 +175,7 @@ void session_set(struct session *s, enum memory m, const float *src)
     if (has_shards(s))
         set_whole(s, m, src);
     else if (shard && shard->len)
-        s->backend->copy_in(s->device, s->base[m], src + shard->from,
+        s->backend->copy_in(s->device, s->base[m], src + shard->first,
                             (size_t)shard->len * sizeof(float));
     else if (!shard)
         session_put(s, m, src);

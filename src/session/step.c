@@ -35,7 +35,7 @@ static void take_batch(struct session *s, enum session_program index,
     for (int i = 0; i < BATCH_ARRAYS; i++) {
         const struct tensor *t = session_batch_array(b, (enum batch_array)i);
 
-        dst.to[i] = t ? program_data(p, t) : NULL;
+        dst.dst[i] = t ? program_data(p, t) : NULL;
         dst.size[i] = t ? tensor_size(t) : 0;
     }
     if (b->targets && !with.targets)

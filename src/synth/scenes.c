@@ -80,7 +80,7 @@ static void put(struct canvas *c, int x, int y, const struct paint *p)
 }
 
 struct span {
-    float from, to;
+    float begin, end;
 };
 
 /* Fills from y0 down to y1; the span in x changes from `top` to `bottom`. */
@@ -89,8 +89,8 @@ static void fill_trapezoid(struct canvas *c, float y0, float y1, struct span top
 {
     for (int y = (int)ceilf(y0 - 0.5f); (float)y + 0.5f < y1; y++) {
         float f = ((float)y + 0.5f - y0) / (y1 - y0);
-        float begin = top.from + (bottom.from - top.from) * f;
-        float end = top.to + (bottom.to - top.to) * f;
+        float begin = top.begin + (bottom.begin - top.begin) * f;
+        float end = top.end + (bottom.end - top.end) * f;
 
         for (int x = (int)ceilf(begin - 0.5f); (float)x + 0.5f < end; x++)
             put(c, x, y, p);

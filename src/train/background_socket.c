@@ -73,7 +73,7 @@ void background_result_put(struct strbuf *line, const struct background_result *
     scores_put(&w, "ema_", &r->ema);
     json_begin_array(&w, "val_iou");
     for (int k = 0; k < r->iou.n; k++)
-        json_put_double(&w, NULL, r->iou.of[k]);
+        json_put_double(&w, NULL, r->iou.iou[k]);
     json_end(&w);
     json_end(&w);
 }
@@ -100,7 +100,7 @@ bool background_result_get(const char *line, struct background_result *r)
         for (int k = 0; k < r->iou.n; k++) {
             const json_t *v = json_array_get(iou, (size_t)k);
 
-            r->iou.of[k] = json_is_number(v) ? json_number_value(v) : (double)NAN;
+            r->iou.iou[k] = json_is_number(v) ? json_number_value(v) : (double)NAN;
         }
     }
     json_decref(o);

@@ -135,7 +135,7 @@ static struct named calibrator_at(const void *table, int i)
     return (struct named){.name = row->name, .help = row->help, .reads = row->reads};
 }
 
-const struct names calibrator_names = {.at = calibrator_at, .table = calibrators};
+const struct names calibrator_names = {.entry = calibrator_at, .table = calibrators};
 
 const struct calibrator *calibrator_find(const char *name)
 {

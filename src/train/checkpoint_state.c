@@ -83,7 +83,7 @@ static void put_iou(struct json_writer *w, const struct class_iou *iou)
 {
     json_begin_array(w, "val_iou");
     for (int k = 0; k < iou->n; k++)
-        json_put_double(w, NULL, iou->of[k]);
+        json_put_double(w, NULL, iou->iou[k]);
     json_end(w);
 }
 
@@ -244,7 +244,7 @@ static struct class_iou get_iou(const json_t *o, const struct session *s,
     for (int k = 0; k < iou.n && !why->len; k++) {
         const json_t *v = json_array_get(list, (size_t)k);
 
-        iou.of[k] = json_is_number(v) ? json_number_value(v) : (double)NAN;
+        iou.iou[k] = json_is_number(v) ? json_number_value(v) : (double)NAN;
     }
     return iou;
 }

@@ -139,7 +139,7 @@ static void keep_thresholds(struct session *s, const struct multilabel_scores *s
 {
     s->thresholds = xrealloc(s->thresholds, (size_t)scores->classes * sizeof(double));
     for (int k = 0; k < scores->classes; k++)
-        s->thresholds[k] = scores->of[k].threshold;
+        s->thresholds[k] = scores->score[k].threshold;
 }
 
 void collector_finish(struct collector *c, int64_t total, struct evaluation *e)

@@ -145,7 +145,7 @@ static void table_fill(struct table *t, const struct config *cfg,
 
 /* The samples selected so far, and a table of all samples. */
 struct selection {
-    const struct dataset *all;
+    const struct dataset *source;
     struct table table;
     int64_t *index, n;
 };
@@ -155,7 +155,7 @@ struct selection {
 static void choose(struct selection *c, const double *share, int nbin, int keep,
                    bool others)
 {
-    struct split_samples s = {.n = c->n, .nstratum = c->all->nclass + 1};
+    struct split_samples s = {.n = c->n, .nstratum = c->source->nclass + 1};
     size_t room = (size_t)c->n + 1;
     int32_t *stratum = xcalloc(room, sizeof(*stratum));
     uint64_t *key = xcalloc(room, sizeof(*key)), *group = xcalloc(room, sizeof(*group));
@@ -244,7 +244,7 @@ struct dataset *data_part(const struct config *cfg, enum data_split number,
     bool reduces = number == DATA_TRAIN ? cfg->data.fraction < 1
                                         : cfg->data.max_val_images > 0 &&
                                               cfg->data.max_val_images < all->n;
-    struct selection c = {.all = all, .n = all->n};
+    struct selection c = {.source = all, .n = all->n};
     struct strbuf part = STRBUF_INIT;
     struct dataset *d;
 

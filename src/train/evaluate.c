@@ -298,7 +298,8 @@ void evaluate_log(const struct evaluation *e, const struct class_list *classes)
         log_table(e->pixels[SESSION_RAW], classes);
     for (int k = 0; e->values && e->values->targets > 1 && k < e->values->targets; k++)
         log_info("   %s: R2 %.4f RMSE %.5g MAE %.5g", classes->name[k],
-                 e->values->of[k].r2, e->values->of[k].rmse, e->values->of[k].mae);
+                 e->values->score[k].r2, e->values->score[k].rmse,
+                 e->values->score[k].mae);
     log_scores(e, SESSION_RAW, more.buf);
     if (e->ema.count)
         log_scores(e, SESSION_EMA,

@@ -128,7 +128,7 @@ void file_names_release(struct file_names *n)
 
 size_t file_names_index(const struct file_names *n, const struct safetensors_tensor *t)
 {
-    return n->scheme ? ((const struct scheme_item *)t)->of
+    return n->scheme ? ((const struct scheme_item *)t)->index
                      : (size_t)(t - n->file->tensor);
 }
 

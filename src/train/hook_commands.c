@@ -46,10 +46,10 @@ void hook_commands_check(const struct config *cfg, struct problems *p)
                          "HOOKS: item %d: a quote of '%s' is not closed", i, h->run);
         else if (!*words)
             config_blame(cfg, p, KEYS("HOOKS"), "HOOKS: item %d has an empty run", i);
-        if (h->every > 1 && h->at != HOOK_STEP && h->at != HOOK_EPOCH)
+        if (h->every > 1 && h->event != HOOK_STEP && h->event != HOOK_EPOCH)
             config_blame(cfg, p, KEYS("HOOKS"),
                          "HOOKS: item %d: every works only at step and epoch, not at %s",
-                         i, moment_name(h->at));
+                         i, moment_name(h->event));
         words_free(words);
     }
     if (cfg->hooks.n > COMMANDS_MAX)
@@ -199,7 +199,7 @@ static void env_release(struct env *e)
 
 static void warn_of(const struct config_hook *h, const char *what)
 {
-    log_warning("hook '%s' at %s %s", h->run, moment_name(h->at), what);
+    log_warning("hook '%s' at %s %s", h->run, moment_name(h->event), what);
 }
 
 static void warn_of_status(const struct config_hook *h, const struct command *c)
@@ -231,7 +231,7 @@ static void wait_for(const struct config_hook *h, struct command *c)
     while (!command_ended(c, fmin(1, fmax(0, c->began + h->timeout - clock_now())))) {
         if (is_late(h, c))
             return;
-        if (h->at != HOOK_END && signals_pending()) {
+        if (h->event != HOOK_END && signals_pending()) {
             command_stop(c);
             warn_of(h, "was killed: the run is stopping");
             return;
@@ -249,7 +249,7 @@ static void start(const struct config_hook *h, struct command *c, const struct e
     progress_wipe();
     if (!command_start(c, h->shell ? shell : (const char *const *)words, e->item, &why))
         warn_of(h, why.buf);
-    else if (h->wait || h->at == HOOK_END)
+    else if (h->wait || h->event == HOOK_END)
         wait_for(h, c);
     strbuf_release(&why);
     words_free(words);
@@ -283,7 +283,7 @@ static bool is_due(const struct trainer *t, const struct config_hook *h, int mom
 {
     int64_t count = moment == HOOK_STEP ? t->step : t->state.epoch;
 
-    return h->at == moment && count % h->every == 0;
+    return h->event == moment && count % h->every == 0;
 }
 
 static void call(struct trainer *t, int moment)

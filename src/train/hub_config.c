@@ -15,8 +15,8 @@
 struct hub {
     struct config *cfg;
     struct problems *p;
-    const char *path;  /* path of config.json */
-    const char *where; /* what messages give as the source of its keys */
+    const char *path;   /* path of config.json */
+    const char *origin; /* what messages give as the source of its keys */
 };
 
 /* True if MODEL.PRETRAINED names a hub repository or a folder; fills `r`. */
@@ -71,7 +71,7 @@ static json_t *read_object(const char *path, struct strbuf *why)
 
 static void blame(const struct hub *h, const char *key, const char *what)
 {
-    problems_error(h->p, h->where, "'%s': \"%s\" %s", h->path, key, what);
+    problems_error(h->p, h->origin, "'%s': \"%s\" %s", h->path, key, what);
 }
 
 /* Sets `key` to the list of numbers `name`: three, or one per channel. */
@@ -92,7 +92,7 @@ static void preset_numbers(const struct hub *h, const json_t *j, const char *nam
     if (list && !good)
         blame(h, name, "is not a list of numbers");
     else if (list)
-        config_preset(h->cfg, key, text.buf, h->where);
+        config_preset(h->cfg, key, text.buf, h->origin);
     strbuf_release(&text);
 }
 
@@ -116,9 +116,9 @@ static void preset_size(const struct hub *h, const json_t *j)
     }
     char *side = xasprintf("%lld", v[1]), *channels = xasprintf("%lld", v[0]);
 
-    config_preset(h->cfg, "DATA.IMG_SIZE", side, h->where);
+    config_preset(h->cfg, "DATA.IMG_SIZE", side, h->origin);
     if (v[0] != 3)
-        config_preset(h->cfg, "MODEL.IN_CHANS", channels, h->where);
+        config_preset(h->cfg, "MODEL.IN_CHANS", channels, h->origin);
     free(side);
     free(channels);
 }
@@ -136,13 +136,13 @@ static void preset_images(const struct hub *h, const json_t *j)
     if (how && strcmp(how, "bicubic") != 0 && strcmp(how, "bilinear") != 0)
         blame(h, "interpolation", "is neither bicubic nor bilinear");
     else if (how)
-        config_preset(h->cfg, "DATA.INTERPOLATION", how, h->where);
+        config_preset(h->cfg, "DATA.INTERPOLATION", how, h->origin);
     if (share && !json_is_number(share))
         blame(h, "crop_pct", "is not a number");
     else if (share)
-        config_preset(h->cfg, "DATA.CROP_PCT", text, h->where);
+        config_preset(h->cfg, "DATA.CROP_PCT", text, h->origin);
     if (crop && !strcmp(crop, "squash"))
-        config_preset(h->cfg, "TEST.CROP", "False", h->where);
+        config_preset(h->cfg, "TEST.CROP", "False", h->origin);
     else if (crop && strcmp(crop, "center") != 0)
         blame(h, "crop_mode", "is neither center nor squash");
     free(text);
@@ -158,15 +158,15 @@ static void preset(const struct hub *h, const json_t *j)
 
     if (name && !named && !model_family_of(name))
         problems_error(
-            h->p, h->where,
+            h->p, h->origin,
             "'%s': unknown \"architecture\" '%s' ('trainc models' lists the models)",
             h->path, name);
     else if (name)
-        config_preset(h->cfg, "MODEL.NAME", name, h->where);
+        config_preset(h->cfg, "MODEL.NAME", name, h->origin);
     else if (!named)
         blame(h, "architecture", "is missing: set the model with --model");
     if (json_object_size(args))
-        problems_warn(h->p, h->where,
+        problems_warn(h->p, h->origin,
                       "'%s': ignoring \"model_args\": --model names another model",
                       h->path);
     /* Older timm files have these keys at the top level. */

@@ -95,12 +95,12 @@ static void score_means(struct multilabel_scores *s)
     int naps = 0, naurocs = 0, nf1 = 0;
 
     for (int k = 0; k < s->classes; k++) {
-        add_mean(s->of[k].ap, &ap, &naps);
-        add_mean(s->of[k].auroc, &auroc, &naurocs);
-        add_mean(s->of[k].f1, &f1, &nf1);
-        tp += (double)s->of[k].tp;
-        fp += (double)s->of[k].fp;
-        fn += (double)s->of[k].fn;
+        add_mean(s->score[k].ap, &ap, &naps);
+        add_mean(s->score[k].auroc, &auroc, &naurocs);
+        add_mean(s->score[k].f1, &f1, &nf1);
+        tp += (double)s->score[k].tp;
+        fp += (double)s->score[k].fp;
+        fn += (double)s->score[k].fn;
     }
     s->map = naps ? ap / naps : (double)NAN;
     s->auroc = naurocs ? auroc / naurocs : (double)NAN;
@@ -127,11 +127,11 @@ struct multilabel_scores *multilabel_scores_of(const struct image_rows *rows)
 
     s->classes = classes;
     for (int k = 0; k < classes; k++) {
-        s->of[k].ap = s->of[k].auroc = s->of[k].f1 = (double)NAN;
-        s->of[k].threshold = 0.5;
+        s->score[k].ap = s->score[k].auroc = s->score[k].f1 = (double)NAN;
+        s->score[k].threshold = 0.5;
         if (!none)
-            score_class(&s->of[k], rows, k, r);
-        known += s->of[k].known;
+            score_class(&s->score[k], rows, k, r);
+        known += s->score[k].known;
     }
     free(r);
     s->map = s->auroc = s->f1_macro = s->f1_micro = (double)NAN;
@@ -147,7 +147,7 @@ void multilabel_add_csv(struct strbuf *out, const struct multilabel_scores *s,
 {
     strbuf_addstr(out, "class,images,positive,ap,auroc,f1,threshold,f1_at_threshold\n");
     for (int k = 0; k < s->classes; k++) {
-        const struct multilabel_class *c = &s->of[k];
+        const struct multilabel_class *c = &s->score[k];
 
         csv_add_name(out, name[k]);
         strbuf_addf(out, ",%lld,%lld", (long long)c->known, (long long)c->positive);

@@ -35,7 +35,7 @@ struct multilabel_class {
 struct multilabel_scores {
     double map, auroc, f1_micro, f1_macro;
     int classes;
-    struct multilabel_class of[]; /* [classes] */
+    struct multilabel_class score[]; /* [classes] */
 };
 
 /* Each row holds the logits and the targets of one image. */

@@ -18,14 +18,14 @@
 
 /* The flat weights of both nets, and a map from names to segments of the new net. */
 struct move {
-    const float *from;
-    float *to;
+    const float *src;
+    float *dst;
     struct strmap segments; /* name -> segment */
 };
 
 static const float *old_at(const struct move *m, const struct tensor *t)
 {
-    return m->from + t->offset / sizeof(float);
+    return m->src + t->offset / sizeof(float);
 }
 
 static float *new_at(const struct move *m, const char *layer, const char *suffix)
@@ -36,7 +36,7 @@ static float *new_at(const struct move *m, const char *layer, const char *suffix
     if (!s)
         BUG("no parameter %s", name);
     free(name);
-    return m->to + s->offset;
+    return m->dst + s->offset;
 }
 
 /* Computes the scale and shift that batch norm applies to channel o; 1 and 0 if `bn` is
@@ -92,7 +92,7 @@ static void move_same(const struct move *m, const struct flat *src)
         const struct segment *dst = strmap_get(&m->segments, s->tensor->name);
 
         if (dst && dst->len == s->len)
-            memcpy(m->to + dst->offset, m->from + s->offset,
+            memcpy(m->dst + dst->offset, m->src + s->offset,
                    (size_t)s->len * sizeof(float));
     }
 }
@@ -102,7 +102,7 @@ void quantize_weights(struct session *dst, const struct session *src,
 {
     const struct flat *f = session_flat(dst);
     float *old = xmalloc((size_t)session_flat(src)->weights_len * sizeof(*old));
-    struct move m = {.from = old, .to = xcalloc((size_t)f->weights_len, sizeof(*m.to))};
+    struct move m = {.src = old, .dst = xcalloc((size_t)f->weights_len, sizeof(*m.dst))};
 
     session_get(src, MEMORY_WEIGHTS, old);
     for (int i = 0; i < f->nsegment; i++)
@@ -112,10 +112,10 @@ void quantize_weights(struct session *dst, const struct session *src,
         move_layer(&m, &list[i]);
         *new_at(&m, list[i].scale_of, QLAYER_INPUT_SCALE_NAME) = (float)input[i];
     }
-    session_set(dst, MEMORY_WEIGHTS, m.to);
+    session_set(dst, MEMORY_WEIGHTS, m.dst);
     session_refresh(dst);
     strmap_release(&m.segments);
-    free(m.to);
+    free(m.dst);
     free(old);
 }
 

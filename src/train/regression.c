@@ -75,10 +75,10 @@ struct regression_scores *regression_scores_of(const struct image_rows *rows)
     s->images = rows->n;
     s->targets = targets;
     for (int k = 0; k < targets; k++) {
-        s->of[k] = score_target(rows, k);
-        s->mean.mae += s->of[k].mae / targets;
-        s->mean.rmse += s->of[k].rmse / targets;
-        s->mean.r2 += s->of[k].r2 / targets;
+        s->score[k] = score_target(rows, k);
+        s->mean.mae += s->score[k].mae / targets;
+        s->mean.rmse += s->score[k].rmse / targets;
+        s->mean.r2 += s->score[k].r2 / targets;
     }
     return s;
 }
@@ -90,9 +90,9 @@ void regression_add_csv(struct strbuf *out, const struct regression_scores *s,
     for (int k = 0; k < s->targets; k++) {
         csv_add_name(out, name[k]);
         strbuf_addf(out, ",%lld", (long long)s->images);
-        csv_add_score(out, s->of[k].mae);
-        csv_add_score(out, s->of[k].rmse);
-        csv_add_score(out, s->of[k].r2);
+        csv_add_score(out, s->score[k].mae);
+        csv_add_score(out, s->score[k].rmse);
+        csv_add_score(out, s->score[k].r2);
         strbuf_addch(out, '\n');
     }
 }

@@ -26,7 +26,7 @@ struct regression_scores {
     struct regression_score mean;
     int64_t images;
     int targets;
-    struct regression_score of[]; /* [targets] */
+    struct regression_score score[]; /* [targets] */
 };
 
 /* Each row holds the values and the targets of one image. */

@@ -24,7 +24,7 @@ static void put_classes(struct json_writer *w, const struct result *r)
 {
     json_begin_object(w, "val_iou");
     for (int k = 0; k < r->val_iou.n; k++)
-        json_put_double(w, r->classes->name[k], r->val_iou.of[k]);
+        json_put_double(w, r->classes->name[k], r->val_iou.iou[k]);
     json_end(w);
 }
 

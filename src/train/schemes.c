@@ -34,20 +34,20 @@ static const char *match_here(const char *src, const char *s, const char **numbe
 /* Applies the row to `text` if it matches. */
 static void apply_row(const struct scheme_row *row, struct strbuf *text)
 {
-    bool start = *row->from == '^';
+    bool start = *row->pattern == '^';
     struct strbuf out = STRBUF_INIT;
 
     for (const char *s = text->buf; *s; s++) {
         const char *number[NUMBERS], *end;
         int n = 0, used = 0;
 
-        end = match_here(row->from + start, s, number, &n);
+        end = match_here(row->pattern + start, s, number, &n);
         if (!end && start)
             break;
         if (!end)
             continue;
         strbuf_addf(&out, "%.*s", (int)(s - text->buf), text->buf);
-        for (const char *dst = row->to; *dst; dst++)
+        for (const char *dst = row->replacement; *dst; dst++)
             if (*dst == '#' && used < n) {
                 strbuf_addf(&out, "%.*s", (int)strspn(number[used], "0123456789"),
                             number[used]);
@@ -65,13 +65,13 @@ static void apply_row(const struct scheme_row *row, struct strbuf *text)
 
 static bool drops(const struct scheme_row *row, const char *name)
 {
-    bool start = *row->from == '^';
+    bool start = *row->pattern == '^';
     const char *number[NUMBERS];
 
-    for (const char *s = name; !row->to && *s; s++) {
+    for (const char *s = name; !row->replacement && *s; s++) {
         int n = 0;
 
-        if (match_here(row->from + start, s, number, &n))
+        if (match_here(row->pattern + start, s, number, &n))
             return true;
         if (start)
             break;
@@ -95,7 +95,7 @@ bool scheme_keeps(const struct scheme *s, const char *name)
     name = unwrapped(name);
     if (s->only && strncmp(name, s->only, strlen(s->only)) != 0)
         return false;
-    for (const struct scheme_row *row = s->row; row->from; row++)
+    for (const struct scheme_row *row = s->row; row->pattern; row++)
         if (drops(row, name))
             return false;
     return true;
@@ -268,10 +268,10 @@ void scheme_names_make(struct scheme_names *names, const struct scheme *s,
         strbuf_addstr(&text, unwrapped(tensor[i].name));
         if (s->blocks)
             place_block(s, model, count, &text);
-        for (const struct scheme_row *row = s->row; row->from; row++)
-            if (row->to)
+        for (const struct scheme_row *row = s->row; row->pattern; row++)
+            if (row->replacement)
                 apply_row(row, &text);
-        item = (struct scheme_item){.t = tensor[i], .of = i};
+        item = (struct scheme_item){.t = tensor[i], .index = i};
         item.t.offset = 0;
         if (s->cut_ones)
             cut_ones(&item.t);

@@ -19,14 +19,14 @@
 #include "io/safetensors.h"
 
 /*
- * Rows apply in order, each at the first place where it matches. In `from`, '#' matches a
- * number, '^' the start, and '$' the end of a name. In `to`, '#' is the next number that
- * matched. Commas split a tensor into equal parts along its first dimension and separate
- * the last words of the parts' names; a part without a name is dropped. NULL drops the
- * tensor.
+ * Rows apply in order, each at the first place where it matches. In `pattern`, '#' matches
+ * a number, '^' the start, and '$' the end of a name. In `replacement`, '#' is the next
+ * number that matched. Commas split a tensor into equal parts along its first dimension
+ * and separate the last words of the parts' names; a part without a name is dropped. NULL
+ * drops the tensor.
  */
 struct scheme_row {
-    const char *from, *to;
+    const char *pattern, *replacement;
 };
 
 struct scheme {
@@ -53,7 +53,7 @@ extern const struct scheme schemes[];
 /* A tensor of a file, or a part of one that begins t.offset bytes into it. */
 struct scheme_item {
     struct safetensors_tensor t; /* first member; name is timm's */
-    size_t of;                   /* index of the tensor in the file */
+    size_t index;                /* index of the tensor in the file */
 };
 
 struct scheme_names {

@@ -72,7 +72,7 @@ struct class_iou segmentation_iou(const struct segmentation *s)
     struct class_iou iou = {.n = s ? s->classes : 0};
 
     for (int k = 0; k < iou.n; k++)
-        iou.of[k] = s->of[k].iou;
+        iou.iou[k] = s->of[k].iou;
     return iou;
 }
 

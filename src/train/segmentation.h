@@ -43,7 +43,7 @@ struct segmentation {
 /* The IoU of each class, as stored in checkpoints and results. */
 struct class_iou {
     int n; /* number of classes; 0 without a segmentation */
-    double of[LABEL_CLASSES];
+    double iou[LABEL_CLASSES];
 };
 
 void segmentation_init(struct segmentation *s, const int64_t *matrix, int classes);

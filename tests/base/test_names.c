@@ -17,16 +17,16 @@ static struct named row_at(const void *table, int i)
     return ((const struct named *)table)[i];
 }
 
-static const struct names exact = {.at = row_at, .table = rows};
+static const struct names exact = {.entry = row_at, .table = rows};
 static const struct names loose = {
-    .at = row_at, .table = rows, .any_case = true, .empty = true};
+    .entry = row_at, .table = rows, .any_case = true, .empty = true};
 
 static bool is_gamma(const char *text)
 {
     return !strncmp(text, "gamma:", 6);
 }
 
-static const struct names more = {.at = row_at, .table = rows, .more = is_gamma};
+static const struct names more = {.entry = row_at, .table = rows, .more = is_gamma};
 
 static void check_known(const struct names *names, const char *name, const char *want)
 {

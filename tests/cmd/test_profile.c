@@ -128,7 +128,7 @@ static void check_figures(const json_t *j, double *runs)
 }
 
 struct span {
-    double from, to;
+    double begin, end;
     const char *category;
 };
 
@@ -148,11 +148,11 @@ static void take_span(struct lane *l, const json_t *e)
     };
     struct span s = {number(e, "ts"), number(e, "ts") + number(e, "dur"), text(e, "cat")};
 
-    assert_true(s.from >= 0 && s.to >= s.from);
-    while (l->depth && l->open[l->depth - 1].to <= s.from + 1e-6)
+    assert_true(s.begin >= 0 && s.end >= s.begin);
+    while (l->depth && l->open[l->depth - 1].end <= s.begin + 1e-6)
         l->depth--;
-    if (l->depth && s.to > l->open[l->depth - 1].to + 1e-6)
-        fail_msg("%s at %f ends after what it lies in", text(e, "name"), s.from);
+    if (l->depth && s.end > l->open[l->depth - 1].end + 1e-6)
+        fail_msg("%s at %f ends after what it lies in", text(e, "name"), s.begin);
     assert_true(l->depth < 8);
     for (size_t i = 0; i < sizeof(inside) / sizeof(*inside); i++)
         if (!strcmp(s.category, inside[i][0]) && !strstr(l->name, "separately"))

@@ -87,7 +87,7 @@ enum { PLAIN, QUOTED, ARGUMENT };
 /* How text is parsed: as a plain or quoted YAML scalar, or on the command line. */
 static const struct {
     enum value_type type, item;
-    int from;
+    int source;
     const char *text, *want; /* repr, or NULL if rejected */
 } texts[] = {
     {VALUE_INT, 0, PLAIN, "0o10", "8"},
@@ -190,14 +190,14 @@ static void test_texts(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-        struct value in = texts[i].from == PLAIN ? scalar_resolve(&mem, texts[i].text)
-                                                 : value_str(&mem, texts[i].text);
+        struct value in = texts[i].source == PLAIN ? scalar_resolve(&mem, texts[i].text)
+                                                   : value_str(&mem, texts[i].text);
         struct value out;
         struct decl d = {.type = texts[i].type, .item = texts[i].item};
         struct strbuf why = STRBUF_INIT, got = STRBUF_INIT;
 
         in.text = texts[i].text;
-        in.quoted = texts[i].from == QUOTED;
+        in.quoted = texts[i].source == QUOTED;
         if (coerce(&mem, &d, &in, &out, &why))
             value_add_repr(&got, &out);
         if (strcmp(got.buf, texts[i].want ? texts[i].want : "") != 0)

@@ -13,7 +13,7 @@ static const size_t sizes[] = {0,    1,    63,    64,      65,    4095,
 
 struct buffers {
     struct device *dev;
-    unsigned char *from, *to;
+    unsigned char *src, *dst;
 };
 
 static struct buffers setup(void)
@@ -21,24 +21,24 @@ static struct buffers setup(void)
     struct buffers m;
 
     m.dev = backend_cpu.open(&(struct device_options){0});
-    m.from = backend_cpu.alloc(m.dev, ROOM);
-    m.to = backend_cpu.alloc(m.dev, ROOM);
+    m.src = backend_cpu.alloc(m.dev, ROOM);
+    m.dst = backend_cpu.alloc(m.dev, ROOM);
     for (int i = 0; i < ROOM; i++)
-        m.from[i] = (unsigned char)(i * 7 + i / 256);
+        m.src[i] = (unsigned char)(i * 7 + i / 256);
     return m;
 }
 
 static void teardown(struct buffers *m)
 {
-    backend_cpu.free(m->dev, m->from);
-    backend_cpu.free(m->dev, m->to);
+    backend_cpu.free(m->dev, m->src);
+    backend_cpu.free(m->dev, m->dst);
     backend_cpu.close(m->dev);
 }
 
 static void check_rest(const struct buffers *m, size_t size)
 {
     for (size_t i = size; i < ROOM; i++)
-        assert_int_equal(m->to[i], MARK);
+        assert_int_equal(m->dst[i], MARK);
 }
 
 /* fill: CPU_FILL is written instead of a copy. */
@@ -47,16 +47,16 @@ static void check_sizes(bool fill)
     struct buffers m = setup();
 
     if (fill)
-        memset(m.from, CPU_FILL, ROOM);
+        memset(m.src, CPU_FILL, ROOM);
     for (size_t k = 0; k < 2 * sizeof(sizes) / sizeof(*sizes); k++) {
         size_t size = sizes[k / 2];
 
-        memset(m.to, MARK, ROOM);
+        memset(m.dst, MARK, ROOM);
         if (fill)
-            cpu_fill(m.dev, m.to, size, k % 2);
+            cpu_fill(m.dev, m.dst, size, k % 2);
         else
-            cpu_copy(m.dev, m.to, m.from, size, k % 2);
-        assert_memory_equal(m.to, m.from, size);
+            cpu_copy(m.dev, m.dst, m.src, size, k % 2);
+        assert_memory_equal(m.dst, m.src, size);
         check_rest(&m, size);
     }
     teardown(&m);
@@ -80,7 +80,7 @@ static void test_read(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
-        cpu_read(m.dev, m.from, sizes[k]); /* a sanitizer detects reads outside */
+        cpu_read(m.dev, m.src, sizes[k]); /* a sanitizer detects reads outside */
     assert_true(cpu_copy_bandwidth(m.dev) > 1e6);
     teardown(&m);
 }

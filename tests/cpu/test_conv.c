@@ -112,13 +112,13 @@ static void check_forward(struct conv_data *d, const struct device *dev, const c
     l->forward(
         dev, s,
         &(const struct conv_args){
-            .from = d->x.p,
+            .src = d->x.p,
             .packed = d->packed.p,
             .bias = fused ? (const float *)d->bias.p : NULL,
             .add = !added           ? NULL
                    : fused == ADDED ? d->y.p
                                     : y.p,
-            .to = y.p,
+            .dst = y.p,
             .act = {fused ? activation_find(fused == SILU ? "silu" : "relu") : NULL, 0},
             .scratch = d->scratch.p,
         });
@@ -144,11 +144,11 @@ static void check_data_grad(struct conv_data *d, const struct device *dev,
     begin(d, dev, l, true, l->data_grad_scratch(s, dev->threads));
     l->data_grad(dev, s,
                  &(const struct conv_args){
-                     .from = d->y.p,
+                     .src = d->y.p,
                      .packed = d->packed.p,
                      .bias = bias,
                      .relu_mask = fused ? d->mask.p : NULL,
-                     .to = d->dx.p,
+                     .dst = d->dx.p,
                      .scratch = d->scratch.p,
                  });
     compare(d, name, fused ? "masked dx" : "dx", d->dx.p, s->type, want, d->nx);

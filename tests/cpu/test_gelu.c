@@ -51,7 +51,7 @@ static double unit(double v)
 
 struct errors {
     /* largest and summed error of values in ulp; error of slopes */
-    double most, sum, slope;
+    double largest, sum, slope;
     int n;
 };
 
@@ -70,7 +70,7 @@ static void measure(const struct loops *l, const float *x, int n, struct errors 
         if (!(error <= 1e9) || !(off <= 1e9)) /* NaN */
             fail_msg("%s: gelu of %g is %g, its slope %g", l->isa, (double)x[i],
                      (double)y[i], (double)dx[i]);
-        e->most = fmax(e->most, error);
+        e->largest = fmax(e->largest, error);
         e->sum += error;
         e->slope = fmax(e->slope, off / fmax(fabs(x[i]) * density(x[i]), cdf(x[i])));
     }
@@ -94,10 +94,10 @@ static void check_values(const struct loops *l)
             n = 0;
         }
     }
-    print_message("%s: largest error %.2f units, mean %.2f; slope %.2g\n", l->isa, e.most,
-                  e.sum / e.n, e.slope);
+    print_message("%s: largest error %.2f units, mean %.2f; slope %.2g\n", l->isa,
+                  e.largest, e.sum / e.n, e.slope);
     assert_true(e.n > 100000);
-    assert_true(e.most <= (l == &loops_base ? 8.5 : 5.5));
+    assert_true(e.largest <= (l == &loops_base ? 8.5 : 5.5));
     assert_true(e.sum / e.n <= (l == &loops_base ? 1.2 : 0.65));
     assert_true(e.slope <= 1e-6);
 }

@@ -94,8 +94,8 @@ static bool check(struct onednn *o, const struct loops *loops, const struct shap
     memset(got, 0x55, size);
     library = onednn_pack_new(o, prim, ONEDNN_PACK);
     onednn_pack_run(library, want, w);
-    p.from = w;
-    p.to = got;
+    p.src = w;
+    p.dst = got;
     for (int64_t i = p.out_padded; i > 0; i -= 16) /* any split will do */
         loops->pack(&p, i - 16, i);
     for (size_t i = 0; i < size; i++)

@@ -200,7 +200,7 @@ static void count_copies(const struct compiled *c, int *written, int *packed)
     for (int i = 0; i < c->p->nderived; i++) {
         const struct derived *d = &c->p->derived[i];
 
-        if (d->read && d->what.nfrom)
+        if (d->read && d->what.nsource)
             *(d->what.written ? written : packed) += 1;
     }
 }

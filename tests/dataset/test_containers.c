@@ -111,7 +111,7 @@ static void a_split_may_name_files(void **state)
 static void files_have_several_names(void **state)
 {
     static const struct {
-        const char *storage, *from, *to, *split;
+        const char *storage, *source, *dst, *split;
     } rows[] = {
         {"tfrecord", "tfrecord/train-00000-of-00001.tfrecord", "train.tfrecords",
          "train"},
@@ -126,15 +126,15 @@ static void files_have_several_names(void **state)
 
     (void)state;
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        char *dir = make_temp_dir(), *from = path_join(GOLDEN, rows[r].from);
+        char *dir = make_temp_dir(), *from = path_join(GOLDEN, rows[r].source);
         struct dataset_source s = pack_source(dir, false);
         struct strbuf why = STRBUF_INIT;
         struct dataset *d;
 
-        golden_copy_file(from, dir, rows[r].to);
+        golden_copy_file(from, dir, rows[r].dst);
         s.split = rows[r].split;
         if (!storage_find(rows[r].storage)->check(&s, &why))
-            fail_msg("%s: %s", rows[r].to, why.buf);
+            fail_msg("%s: %s", rows[r].dst, why.buf);
         d = dataset_open(rows[r].storage, &s);
         assert_int_equal(d->n, GOLDEN_N);
         golden_expect_image(d, GOLDEN_N - 1);

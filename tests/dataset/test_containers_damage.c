@@ -159,7 +159,7 @@ static void damage_stays_where_it_is(void **state)
 {
     static const struct {
         const char *folder, *file, *without;
-        int64_t at;
+        int64_t offset;
         unsigned bad;
     } rows[] = {
         /* the second record's data; its length, which hides all later records */
@@ -190,7 +190,7 @@ static void damage_stays_where_it_is(void **state)
             free(path);
         }
         assert_int_equal(damaged(rows[r].folder, dir), 0);
-        golden_write_at(dir, rows[r].file, rows[r].at, "wrong");
+        golden_write_at(dir, rows[r].file, rows[r].offset, "wrong");
         assert_int_equal(damaged(rows[r].folder, dir), rows[r].bad);
         remove_temp_dir(dir);
     }

@@ -152,7 +152,7 @@ static void patch_name(const char *dir, int pos, char byte)
 static void names_of_any_bytes_are_found(void **state)
 {
     static const struct {
-        int at;
+        int offset;
         char byte;
         const char *name;
     } rows[] = {{4, '\\', "n001"},
@@ -167,7 +167,7 @@ static void names_of_any_bytes_are_found(void **state)
             char *dir = make_zip(NULL);
             struct dataset *d;
 
-            patch_name(dir, rows[r].at, rows[r].byte);
+            patch_name(dir, rows[r].offset, rows[r].byte);
             patch(dir, "PK\1\2", 0, 5, system);
             d = open_zip(dir);
             assert_int_equal(d->n, N);

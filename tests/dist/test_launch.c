@@ -33,7 +33,7 @@ static int clear(void **state)
 
 /* Environment variables, and the expected result. */
 struct launched {
-    const char *set[4][2], *by;
+    const char *set[4][2], *launcher;
     int world, rank, local_rank, local_world;
     bool mpi;
 };
@@ -43,7 +43,7 @@ static const struct launched rows[] = {
              {"RANK", "3"},
              {"LOCAL_RANK", "1"},
              {"LOCAL_WORLD_SIZE", "2"}},
-     .by = "torchrun",
+     .launcher = "torchrun",
      .world = 4,
      .rank = 3,
      .local_rank = 1,
@@ -51,7 +51,7 @@ static const struct launched rows[] = {
     {.set = {{"OMPI_COMM_WORLD_SIZE", "2"},
              {"OMPI_COMM_WORLD_RANK", "1"},
              {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}},
-     .by = "mpirun",
+     .launcher = "mpirun",
      .world = 2,
      .rank = 1,
      .local_rank = 1,
@@ -61,14 +61,14 @@ static const struct launched rows[] = {
              {"SLURM_PROCID", "5"},
              {"SLURM_LOCALID", "2"},
              {"SLURM_STEP_TASKS_PER_NODE", "4(x2)"}},
-     .by = "srun",
+     .launcher = "srun",
      .world = 8,
      .rank = 5,
      .local_rank = 2,
      .local_world = 4,
      .mpi = true},
     {.set = {{"PMI_SIZE", "3"}, {"PMI_RANK", "2"}, {"RANK", "1"}},
-     .by = "mpiexec",
+     .launcher = "mpiexec",
      .world = 3,
      .rank = 2,
      .local_world = 3,
@@ -93,7 +93,8 @@ static void check_launched(const struct launched *row)
     assert_int_equal(l.local_rank, row->local_rank);
     assert_int_equal(l.local_world, row->local_world);
     assert_int_equal(l.mpi, row->mpi);
-    assert_true(row->by ? l.program && !strcmp(l.program, row->by) : !l.program);
+    assert_true(row->launcher ? l.program && !strcmp(l.program, row->launcher)
+                              : !l.program);
 }
 
 static void test_launchers(void **state)

@@ -11,9 +11,9 @@
 #include "tests/emulator/work.h"
 
 struct copy {
-    void *to;
-    const void *from;
-    void *staged; /* owned; NULL: read `from` when the copy runs */
+    void *dst;
+    const void *src;
+    void *staged; /* owned; NULL: read `src` when the copy runs */
     size_t size;
     enum cudaMemcpyKind kind;
 };
@@ -21,13 +21,13 @@ struct copy {
 static void run_copy(void *arg)
 {
     const struct copy *c = arg;
-    const void *src = c->staged ? c->staged : c->from;
+    const void *src = c->staged ? c->staged : c->src;
 
     if (c->kind == cudaMemcpyHostToDevice || c->kind == cudaMemcpyDeviceToDevice)
-        emulator_expect_memory(c->to, c->size, "target of a copy");
+        emulator_expect_memory(c->dst, c->size, "target of a copy");
     if (c->kind == cudaMemcpyDeviceToHost || c->kind == cudaMemcpyDeviceToDevice)
-        emulator_expect_memory(c->from, c->size, "source of a copy");
-    memmove(c->to, src, c->size);
+        emulator_expect_memory(c->src, c->size, "source of a copy");
+    memmove(c->dst, src, c->size);
     if (c->kind == cudaMemcpyHostToDevice)
         emulator_counters.bytes_in += (int64_t)c->size;
     else if (c->kind == cudaMemcpyDeviceToHost)
@@ -43,8 +43,8 @@ static void release_copy(void *arg)
 
 static cudaError_t find_kind(struct copy *c)
 {
-    bool dst_on_device = memory_device(c->to) > 0,
-         src_on_device = memory_device(c->from) > 0;
+    bool dst_on_device = memory_device(c->dst) > 0,
+         src_on_device = memory_device(c->src) > 0;
 
     if (c->kind == cudaMemcpyDefault)
         c->kind = dst_on_device
@@ -57,8 +57,8 @@ static cudaError_t find_kind(struct copy *c)
     if (src_on_device !=
         (c->kind == cudaMemcpyDeviceToHost || c->kind == cudaMemcpyDeviceToDevice))
         return cudaErrorInvalidValue;
-    if ((dst_on_device && memory_device(c->to) < c->size) ||
-        (src_on_device && memory_device(c->from) < c->size))
+    if ((dst_on_device && memory_device(c->dst) < c->size) ||
+        (src_on_device && memory_device(c->src) < c->size))
         return cudaErrorInvalidValue;
     return cudaSuccess;
 }
@@ -71,12 +71,12 @@ static cudaError_t copy(struct copy *c, cudaStream_t s, bool wait)
 
     if (e != cudaSuccess || !c->size)
         return e;
-    if ((c->kind == cudaMemcpyHostToDevice && !memory_pinned(c->from)) ||
-        (c->kind == cudaMemcpyDeviceToHost && !memory_pinned(c->to)))
+    if ((c->kind == cudaMemcpyHostToDevice && !memory_pinned(c->src)) ||
+        (c->kind == cudaMemcpyDeviceToHost && !memory_pinned(c->dst)))
         emulator_counters.pageable++;
-    if (c->kind == cudaMemcpyHostToDevice && !memory_pinned(c->from) && !captured)
-        c->staged = xmemdup(c->from, c->size);
-    if (c->kind == cudaMemcpyDeviceToHost && !memory_pinned(c->to) && !captured)
+    if (c->kind == cudaMemcpyHostToDevice && !memory_pinned(c->src) && !captured)
+        c->staged = xmemdup(c->src, c->size);
+    if (c->kind == cudaMemcpyDeviceToHost && !memory_pinned(c->dst) && !captured)
         wait = true;
     o = operation_new("copy", run_copy, c, sizeof(*c));
     o->release = release_copy;
@@ -91,7 +91,7 @@ static cudaError_t copy(struct copy *c, cudaStream_t s, bool wait)
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size,
                             enum cudaMemcpyKind kind, cudaStream_t s)
 {
-    struct copy c = {.to = dst, .from = src, .size = size, .kind = kind};
+    struct copy c = {.dst = dst, .src = src, .size = size, .kind = kind};
 
     emulator_lock();
     if (!stream_valid(s))
@@ -101,7 +101,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size,
 
 cudaError_t cudaMemcpy(void *dst, const void *src, size_t size, enum cudaMemcpyKind kind)
 {
-    struct copy c = {.to = dst, .from = src, .size = size, .kind = kind};
+    struct copy c = {.dst = dst, .src = src, .size = size, .kind = kind};
     cudaError_t e;
 
     emulator_lock();
@@ -110,7 +110,7 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t size, enum cudaMemcpyK
 }
 
 struct fill {
-    void *to;
+    void *dst;
     int value;
     size_t size;
 };
@@ -119,8 +119,8 @@ static void run_fill(void *arg)
 {
     const struct fill *f = arg;
 
-    emulator_expect_memory(f->to, f->size, "target of a fill");
-    memset(f->to, f->value, f->size);
+    emulator_expect_memory(f->dst, f->size, "target of a fill");
+    memset(f->dst, f->value, f->size);
 }
 
 cudaError_t cudaMemsetAsync(void *dst, int value, size_t size, cudaStream_t s)

@@ -19,7 +19,7 @@ static inline void emulator_meet(const emulator_together_t *job, int line)
 
 struct emulator_ldmatrix {
     emulator_together_t together;
-    uint32_t *to;
+    uint32_t *dst;
     const void *row;
     bool columns;
     int line;
@@ -44,7 +44,7 @@ static inline void emulator_load_all(const uint64_t *all)
                     emulator_unaligned(mine->line);
                 pair[e] = ((const uint16_t *)row)[c];
             }
-            mine->to[i] = pair[0] | pair[1] << 16;
+            mine->dst[i] = pair[0] | pair[1] << 16;
         }
 }
 

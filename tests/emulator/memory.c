@@ -17,7 +17,7 @@
 enum { TAIL = 0xa5 }; /* fills the rest of the last page, to detect writes past the end */
 
 struct block {
-    char *at;
+    char *start;
     size_t size, mapped; /* bytes requested, and in whole pages */
     int device;
     bool freed;
@@ -42,12 +42,12 @@ static struct block *find(const struct blocks *b, const void *p)
     while (low < high) {
         int mid = (low + high) / 2;
 
-        if ((const char *)p < b->item[mid].at)
+        if ((const char *)p < b->item[mid].start)
             high = mid;
         else
             low = mid + 1;
     }
-    if (!low || (const char *)p >= b->item[low - 1].at + b->item[low - 1].size)
+    if (!low || (const char *)p >= b->item[low - 1].start + b->item[low - 1].size)
         return NULL;
     return &b->item[low - 1];
 }
@@ -56,7 +56,7 @@ static size_t left(const struct blocks *b, const void *p)
 {
     const struct block *block = find(b, p);
 
-    return block && !block->freed ? block->size - (size_t)((const char *)p - block->at)
+    return block && !block->freed ? block->size - (size_t)((const char *)p - block->start)
                                   : 0;
 }
 
@@ -89,7 +89,7 @@ static struct block *insert(struct blocks *b, struct block new)
     int i;
 
     GROW(b->item, b->n, b->cap);
-    for (i = b->n++; i && b->item[i - 1].at > new.at; i--)
+    for (i = b->n++; i && b->item[i - 1].start > new.start; i--)
         b->item[i] = b->item[i - 1];
     b->item[i] = new;
     return &b->item[i];
@@ -138,7 +138,7 @@ static void protect_all(int protection)
 {
     for (int i = 0; i < device.n; i++)
         if (!device.item[i].freed &&
-            mprotect(device.item[i].at, device.item[i].mapped, protection))
+            mprotect(device.item[i].start, device.item[i].mapped, protection))
             emulator_abort("cannot protect device memory");
 }
 
@@ -219,20 +219,20 @@ cudaError_t cudaMalloc(void **p, size_t size)
         return emulator_return(cudaErrorMemoryAllocation);
     if (!reserve)
         make_reserve();
-    b.at = reserve_next;
+    b.start = reserve_next;
     reserve_next += b.mapped + page;
-    if (reserve_next > reserve_end || mprotect(b.at, b.mapped, PROT_READ | PROT_WRITE))
+    if (reserve_next > reserve_end || mprotect(b.start, b.mapped, PROT_READ | PROT_WRITE))
         emulator_abort("no memory for %zu bytes of device memory", size);
-    memset(b.at, 0xff, size);
-    memset(b.at + size, TAIL, b.mapped - size);
+    memset(b.start, 0xff, size);
+    memset(b.start + size, TAIL, b.mapped - size);
     (void)insert(&device, b);
     emulator_counters.bytes_held += (int64_t)size;
     held[b.device] += size;
     if (emulator_counters.bytes_held > emulator_counters.bytes_peak)
         emulator_counters.bytes_peak = emulator_counters.bytes_held;
     if (emulator_settings.protect)
-        (void)mprotect(b.at, b.mapped, PROT_NONE);
-    *p = b.at;
+        (void)mprotect(b.start, b.mapped, PROT_NONE);
+    *p = b.start;
     return emulator_return(cudaSuccess);
 }
 
@@ -240,7 +240,7 @@ static void check_tail(const struct block *b)
 {
     memory_open();
     for (size_t i = b->size; i < b->mapped; i++)
-        if ((unsigned char)b->at[i] != TAIL)
+        if ((unsigned char)b->start[i] != TAIL)
             emulator_abort("byte %zu after %zu bytes of device memory was written",
                            i - b->size, b->size);
     memory_close();
@@ -258,11 +258,11 @@ cudaError_t cudaFree(void *p)
     stream_drain_all();
     emulator_counters.frees++;
     b = find(&device, p);
-    if (!b || b->at != p || b->freed)
+    if (!b || b->start != p || b->freed)
         return emulator_return(cudaErrorInvalidValue);
     check_tail(b);
-    if (mmap(b->at, b->mapped, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != b->at)
+    if (mmap(b->start, b->mapped, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != b->start)
         emulator_abort("cannot free device memory");
     b->freed = true;
     emulator_counters.bytes_held -= (int64_t)b->size;
@@ -292,7 +292,7 @@ cudaError_t cudaHostAlloc(void **p, size_t size, unsigned flags)
     emulator_counters.allocations++;
     *p = xalloc_aligned(size);
     memset(*p, 0xff, size);
-    (void)insert(&pinned, (struct block){.at = *p, .size = size});
+    (void)insert(&pinned, (struct block){.start = *p, .size = size});
     return emulator_return(cudaSuccess);
 }
 
@@ -311,7 +311,7 @@ static cudaError_t unpin(void *p, cudaError_t none)
     stream_drain_all();
     emulator_counters.frees++;
     b = find(&pinned, p);
-    if (!b || b->at != p)
+    if (!b || b->start != p)
         return none;
     erase(&pinned, b);
     return cudaSuccess;
@@ -342,7 +342,7 @@ cudaError_t cudaHostRegister(void *p, size_t size, unsigned flags)
     if (e != cudaSuccess)
         return emulator_return(e);
     emulator_counters.allocations++;
-    (void)insert(&pinned, (struct block){.at = p, .size = size});
+    (void)insert(&pinned, (struct block){.start = p, .size = size});
     return emulator_return(cudaSuccess);
 }
 

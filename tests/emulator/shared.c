@@ -18,7 +18,7 @@
 enum { DYNAMIC = 256 << 10, HELPER_LIMIT = 2048 };
 
 struct range {
-    unsigned char *at;
+    unsigned char *start;
     size_t size;
 };
 
@@ -199,7 +199,7 @@ unsigned char *emulator_shared(void)
 __attribute__((no_sanitize("address"))) static void fill(const struct ranges *r)
 {
     for (int i = 0; i < r->n; i++) {
-        volatile uint32_t *word = (void *)r->item[i].at;
+        volatile uint32_t *word = (void *)r->item[i].start;
         size_t words = r->item[i].size / sizeof(*word);
 
         for (size_t k = 0; k < words; k++)

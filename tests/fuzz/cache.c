@@ -18,7 +18,7 @@ enum { ITEMS = 4, CLASSES = 5, CHANNELS = 3, MAX_BYTES = 1 << 20 };
 struct head {
     char magic[8];
     int64_t n;
-    uint64_t max_bytes, used, size, held, at[ITEMS];
+    uint64_t max_bytes, used, size, held, item[ITEMS];
 };
 
 struct item {
@@ -55,14 +55,14 @@ static void make_right(uint8_t *file, size_t size, bool labels)
     for (int i = 0; i < ITEMS; i++) {
         struct item item;
 
-        if (h.at[i] > size || size - h.at[i] < sizeof(item))
+        if (h.item[i] > size || size - h.item[i] < sizeof(item))
             continue;
-        memcpy(&item, file + h.at[i], sizeof(item));
+        memcpy(&item, file + h.item[i], sizeof(item));
         item.stamp = XXH3_64bits("xx", labels ? 2 : 1);
-        memcpy(file + h.at[i], &item, sizeof(item));
-        if (item.bytes >= sizeof(item) && item.bytes <= size - h.at[i])
-            item.sum = XXH3_64bits(file + h.at[i] + 8, item.bytes - 8);
-        memcpy(file + h.at[i], &item, sizeof(item));
+        memcpy(file + h.item[i], &item, sizeof(item));
+        if (item.bytes >= sizeof(item) && item.bytes <= size - h.item[i])
+            item.sum = XXH3_64bits(file + h.item[i] + 8, item.bytes - 8);
+        memcpy(file + h.item[i], &item, sizeof(item));
     }
 }
 

@@ -118,8 +118,8 @@ static bool derived_packed;
 static int derive_twice(struct region *r, struct tensor *w, bool written)
 {
     return region_derive(r, &(const struct derive){.size = TOY_LEN * sizeof(float),
-                                                   .from = {w},
-                                                   .nfrom = 1,
+                                                   .source = {w},
+                                                   .nsource = 1,
                                                    .written = written,
                                                    .pack = pack_twice,
                                                    .state = &derived_packs});

@@ -66,14 +66,14 @@ static struct resize_axis random_axis(struct philox v, int size)
 
     a.lo = (int)philox_below(v.v[0], (uint32_t)size);
     a.hi = a.lo + 1 + (int)philox_below(v.v[1], (uint32_t)(size - a.lo));
-    a.from = a.lo;
-    a.to = a.hi;
+    a.begin = a.lo;
+    a.end = a.hi;
     a.out = 1 + (int)philox_below(v.v[2], 70);
     a.first = (int)philox_below(v.v[3], (uint32_t)a.out);
     a.n = 1 + (int)philox_below(v.v[3] * 2654435761u, (uint32_t)(a.out - a.first));
     if (v.v[2] & 1 && a.hi - a.lo > 1) {
-        a.from += 0.37;
-        a.to -= 0.21;
+        a.begin += 0.37;
+        a.end -= 0.21;
     }
     return a;
 }

@@ -39,7 +39,7 @@ static void test_addresses(void **state)
 static void test_origins(void **state)
 {
     static const struct {
-        const char *from, *to;
+        const char *source, *dst;
         bool same;
     } row[] = {
         {"https://host/a", "https://host/b?c", true},
@@ -59,7 +59,7 @@ static void test_origins(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
-        assert_int_equal(download_same_origin(row[i].from, row[i].to), row[i].same);
+        assert_int_equal(download_same_origin(row[i].source, row[i].dst), row[i].same);
 }
 
 int main(void)

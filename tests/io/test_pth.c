@@ -307,8 +307,8 @@ static void test_outside(void **state)
 {
     static const struct {
         const char *text; /* of f32: its size or its stride */
-        int at;
-        char to;
+        int offset;
+        char value;
     } row[] = {
         {"K\2K\3\x86", 3, 4},
         {"K\3K\1\x86", 1, 4},
@@ -324,7 +324,7 @@ static void test_outside(void **state)
         char *match = data ? memmem(data, len, row[i].text, n) : NULL;
 
         assert_non_null(match);
-        match[row[i].at] = row[i].to;
+        match[row[i].offset] = row[i].value;
         write_copy(data, len);
         assert_int_equal(pth_open(&p, copy, true, &why), -1);
         assert_non_null(strstr(why.buf, "tensor 'f32' lies outside of its storage"));

@@ -57,7 +57,7 @@ static void test_cross_entropy(void **state)
 static void test_cross_entropy_weights(void **state)
 {
     static struct cross_entropy_attrs a = {
-        .weighted = 1, .smoothing = 0.3f, .of = {.weight = {0.5f, 2, 0.75f}}};
+        .weighted = 1, .smoothing = 0.3f, .terms = {.weight = {0.5f, 2, 0.75f}}};
     const struct op_case row = {.name = "loss",
                                 .build = case_cross_entropy,
                                 .small = {.dim = {4, 3}},
@@ -66,14 +66,14 @@ static void test_cross_entropy_weights(void **state)
 
     (void)state;
     close_to(run_loss(&row, label, NULL), 1.145571233399679, 1e-6);
-    a.of.bias[0] = -1;
-    a.of.bias[1] = 0.25f;
-    a.of.bias[2] = -2;
+    a.terms.bias[0] = -1;
+    a.terms.bias[1] = 0.25f;
+    a.terms.bias[2] = -2;
     close_to(run_loss(&row, label, NULL), 1.4208521693598262, 1e-6);
     a.smoothing = 0;
-    memset(a.of.bias, 0, sizeof(a.of.bias));
+    memset(a.terms.bias, 0, sizeof(a.terms.bias));
     close_to(run_loss(&row, label, NULL), 0.9858531345111607, 1e-6);
-    a.of.weight[2] = 0; /* a batch whose labels all have weight 0: 0, not NaN */
+    a.terms.weight[2] = 0; /* a batch whose labels all have weight 0: 0, not NaN */
     close_to(run_loss(&row, (const int32_t[]){-1, -1, 2, 2}, NULL), 0, 0);
 }
 

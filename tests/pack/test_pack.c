@@ -176,7 +176,7 @@ static void formats_keep_everything(void **state)
             print_message("%s, %s\n", (*f)->name, maps ? "label maps" : "classes");
             assert_int_equal(r.samples, PACK_IMAGES);
             assert_int_equal(r.left_out, 0);
-            assert_int_equal(r.containers, (*f)->whole ? 1 : 4);
+            assert_int_equal(r.containers, (*f)->single_file ? 1 : 4);
             b = open_packed(*f, dst, maps);
             same_data(a, b, (*f)->decodes);
             dataset_close(b);
@@ -456,7 +456,7 @@ static void an_empty_container_is_not_written(void **state)
 
         assert_int_equal(r.left_out, bad);
         assert_int_equal(r.samples, PACK_IMAGES - bad);
-        assert_int_equal(r.containers, f->whole ? 1 : 2);
+        assert_int_equal(r.containers, f->single_file ? 1 : 2);
         b = open_packed(f, dst, false);
         assert_int_equal(b->n, PACK_IMAGES - bad);
         same_sample(a, bad, b, 0, f->decodes);

@@ -8,9 +8,9 @@
 
 static bool step(struct device *d, int lane)
 {
-    struct work *w = &d->lane[lane][d->at[lane]];
+    struct work *w = &d->lane[lane][d->next[lane]];
 
-    if (d->at[lane] == d->n[lane] || (w->kind == WAIT && w->event->done < w->need))
+    if (d->next[lane] == d->n[lane] || (w->kind == WAIT && w->event->done < w->need))
         return false;
     if (w->kind == COPY)
         memcpy(w->dst, w->src, w->size);
@@ -22,7 +22,7 @@ static bool step(struct device *d, int lane)
         w->event->done++;
         w->event->time = d->time[lane];
     }
-    d->at[lane]++;
+    d->next[lane]++;
     return true;
 }
 

@@ -25,7 +25,7 @@ struct work {
 
 struct device {
     struct work lane[2][256];
-    int n[2], at[2];
+    int n[2], next[2];
     int syncs, awaits;
     int turn; /* lane that goes first */
     double time[2];

@@ -86,9 +86,9 @@ static void test_lanes(void **state)
     struct control control[RUNS] = {0}, now = {0};
     struct metrics metrics = {0};
     struct inflight_place dst = {
-        .to = {[BATCH_PIXELS] = input,
-               [BATCH_LABELS] = input + PIXELS,
-               [BATCH_KEYS] = input + PIXELS + LABELS},
+        .dst = {[BATCH_PIXELS] = input,
+                [BATCH_LABELS] = input + PIXELS,
+                [BATCH_KEYS] = input + PIXELS + LABELS},
         .size = {[BATCH_PIXELS] = PIXELS, [BATCH_LABELS] = LABELS, [BATCH_KEYS] = KEYS},
     };
     struct inflight q;
@@ -141,7 +141,7 @@ static void test_not_lent(void **state)
     char pixels[PIXELS] = "pixels", labels[LABELS] = "labels";
     char input[PIXELS + LABELS];
     struct inflight_place dst = {
-        .to = {[BATCH_PIXELS] = input, [BATCH_LABELS] = input + PIXELS},
+        .dst = {[BATCH_PIXELS] = input, [BATCH_LABELS] = input + PIXELS},
         .size = {[BATCH_PIXELS] = PIXELS, [BATCH_LABELS] = LABELS},
     };
     struct inflight q;
@@ -291,7 +291,7 @@ static void test_votes(void **state)
     for (size_t k = 0; k < sizeof(between) / sizeof(between[0]); k++) {
         struct device d = {0};
         float in_program = -1; /* where a batch puts its vote, and the program its mean */
-        struct inflight_place place = {.to = {[BATCH_VOTE] = &in_program},
+        struct inflight_place place = {.dst = {[BATCH_VOTE] = &in_program},
                                        .size = {[BATCH_VOTE] = sizeof(in_program)}};
         struct inflight q;
 

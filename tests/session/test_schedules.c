@@ -22,14 +22,14 @@ static void test_keys(void **state)
 
         if (strncmp(key->key, section, strlen(section)) != 0)
             continue;
-        for (int i = 0; (row = schedule_names.at(schedule_names.table, i)).name; i++)
+        for (int i = 0; (row = schedule_names.entry(schedule_names.table, i)).name; i++)
             read |= named_reads(&row, key->key);
         if (!read)
             fail_msg("no schedule reads %s", key->key);
         n++;
     }
     assert_true(n >= 9);
-    for (int i = 0; (row = schedule_names.at(schedule_names.table, i)).name; i++)
+    for (int i = 0; (row = schedule_names.entry(schedule_names.table, i)).name; i++)
         for (const char *const *key = row.reads; *key; key++)
             if (!schema_find(schema_table, *key))
                 fail_msg("%s reads %s, which is no key", row.name, *key);

@@ -70,7 +70,7 @@ static void check_case(char *line)
     check(line, "micro F1", s->f1_micro, next(&text));
     check(line, "macro F1", s->f1_macro, next(&text));
     for (int k = 0; k < classes; k++) {
-        const struct multilabel_class *c = &s->of[k];
+        const struct multilabel_class *c = &s->score[k];
 
         check(line, "AP of a class", c->ap, next(&text));
         check(line, "AUROC of a class", c->auroc, next(&text));

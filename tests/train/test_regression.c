@@ -49,7 +49,7 @@ static void check_numbers(const char *name, char *text)
     assert_int_equal(s->images, images);
     check_scores(name, &s->mean, &text);
     for (int k = 0; k < targets; k++)
-        check_scores(name, &s->of[k], &text);
+        check_scores(name, &s->score[k], &text);
     image_rows_release(&t);
     free(s);
 }
@@ -112,8 +112,8 @@ static void nothing_and_nan_have_no_score(void **state)
     regression_add(&t, 0, (float[]){0, 1}, (float[]){0, 1});
     regression_add(&t, 1, (float[]){1, 0}, (float[]){NAN, 0});
     s = regression_scores_of(&t);
-    assert_true(isnan(s->mean.mae) && isnan(s->of[0].rmse) && isnan(s->of[0].r2));
-    assert_true(s->of[1].rmse == 0 && s->of[1].r2 == 1);
+    assert_true(isnan(s->mean.mae) && isnan(s->score[0].rmse) && isnan(s->score[0].r2));
+    assert_true(s->score[1].rmse == 0 && s->score[1].r2 == 1);
     free(s);
     image_rows_release(&t);
 

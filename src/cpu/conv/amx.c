@@ -42,40 +42,41 @@ struct window_job {
 /* True if the source is read in place: its rows are long enough for blocks. */
 static bool in_place(const struct amx_window *v, int threads)
 {
-    int rows = amx_window_pointwise(v) ? v->of.n * v->of.h / threads : 1;
+    int rows = amx_window_pointwise(v) ? v->conv.n * v->conv.h / threads : 1;
 
-    return v->plain && (int64_t)rows * v->of.cols >= amx_block(v->of.channels);
+    return v->plain && (int64_t)rows * v->conv.cols >= amx_block(v->conv.channels);
 }
 
 static const uint16_t *image_at(const struct window_job *j, int64_t i)
 {
-    return (const uint16_t *)j->a->from + i * j->v->of.h * j->v->of.w * j->v->of.c;
+    return (const uint16_t *)j->a->src + i * j->v->conv.h * j->v->conv.w * j->v->conv.c;
 }
 
 static void begin_band(struct amx_band *b, const struct window_job *j, int begin,
                        int64_t image, int y, int rows)
 {
     const struct amx_window *v = j->v;
-    ptrdiff_t pos = (image * v->of.image + y * v->of.row + v->of.first) * v->of.channels;
+    ptrdiff_t pos =
+        (image * v->conv.image + y * v->conv.row + v->conv.first) * v->conv.channels;
 
     *b = (struct amx_band){
         .depth = depth_of(v->reads),
         .steps = v->reads / depth_of(v->reads),
         .step = amx_window_step(v),
         .panel = (ptrdiff_t)v->packed * v->reads * LANES,
-        .y = (uint16_t *)j->a->to + pos,
+        .y = (uint16_t *)j->a->dst + pos,
         .relu_mask = j->a->relu_mask ? (const uint16_t *)j->a->relu_mask + pos : NULL,
         .bias = j->a->bias,
         .act = j->a->act,
         .loops = j->dev->loops,
-        .channels = v->of.channels,
+        .channels = v->conv.channels,
         .pitch = v->pitch,
-        .cols = v->of.cols,
+        .cols = v->conv.cols,
         .rows = rows,
         .begin = begin,
-        .end = min_int(begin + j->group, v->of.channels),
-        .col = v->of.col * v->of.channels,
-        .row = v->of.row * v->of.channels,
+        .end = min_int(begin + j->group, v->conv.channels),
+        .col = v->conv.col * v->conv.channels,
+        .row = v->conv.row * v->conv.channels,
     };
 }
 
@@ -95,16 +96,16 @@ static void run_copied(const struct window_job *j, int begin, int64_t image, int
     struct amx_band b;
 
     begin_band(&b, j, begin, image, y, rows);
-    if (v->of.taps)
+    if (v->conv.taps)
         amx_window_copy(v, image_at(j, image), y, rows, copy);
-    for (int t = 0; t < v->of.taps; t++)
-        add_tap(&b, j, &v->of.tap[t], copy + amx_window_tap(v, &v->of.tap[t], rows));
-    if (y + rows < v->of.rows) {
+    for (int t = 0; t < v->conv.taps; t++)
+        add_tap(&b, j, &v->conv.tap[t], copy + amx_window_tap(v, &v->conv.tap[t], rows));
+    if (y + rows < v->conv.rows) {
         /* prefetch what the next band reads and this one does not */
         b.next = image_at(j, image) +
-                 (ptrdiff_t)((y + rows) * v->of.step_h + v->top + v->reach) * v->of.w *
-                     v->of.c;
-        b.next_len = (ptrdiff_t)rows * v->of.step_h * v->of.w * v->of.c;
+                 (ptrdiff_t)((y + rows) * v->conv.step_h + v->top + v->reach) *
+                     v->conv.w * v->conv.c;
+        b.next_len = (ptrdiff_t)rows * v->conv.step_h * v->conv.w * v->conv.c;
     }
     amx_run_band(&b, false);
 }
@@ -114,7 +115,7 @@ static void run_in_place(const struct window_job *j, int begin, int64_t image, i
                          int rows)
 {
     const struct amx_window *v = j->v;
-    const uint16_t *x = image_at(j, image) + (ptrdiff_t)y * v->of.w * v->of.c;
+    const uint16_t *x = image_at(j, image) + (ptrdiff_t)y * v->conv.w * v->conv.c;
     struct amx_band b;
 
     begin_band(&b, j, begin, image, y, rows);
@@ -122,29 +123,29 @@ static void run_in_place(const struct window_job *j, int begin, int64_t image, i
         b.pitch = b.cols = rows * b.pitch;
         b.rows = 1;
     }
-    for (int t = 0; t < v->of.taps; t++)
+    for (int t = 0; t < v->conv.taps; t++)
         if (amx_window_pointwise(v) ||
-            (y + v->of.tap[t].y >= 0 && y + v->of.tap[t].y < v->of.h))
-            add_tap(&b, j, &v->of.tap[t],
-                    x + (ptrdiff_t)v->of.tap[t].y * v->of.w * v->of.c);
+            (y + v->conv.tap[t].y >= 0 && y + v->conv.tap[t].y < v->conv.h))
+            add_tap(&b, j, &v->conv.tap[t],
+                    x + (ptrdiff_t)v->conv.tap[t].y * v->conv.w * v->conv.c);
     for (int t = 0; t < b.taps; t++) /* prefetch the last tap of the next block */
         if (!t || b.x[t] > b.next)
             b.next = b.x[t];
-    b.next += b.taps ? amx_block(v->of.channels) * b.step : 0;
-    b.next_len = (ptrdiff_t)rows * v->of.w * v->of.c;
+    b.next += b.taps ? amx_block(v->conv.channels) * b.step : 0;
+    b.next_len = (ptrdiff_t)rows * v->conv.w * v->conv.c;
     amx_run_band(&b, true);
 }
 
 /* Returns how many of `rows` rows from y on have the same taps inside the image. */
 static int same_taps(const struct amx_window *v, int y, int rows)
 {
-    for (int t = 0; t < v->of.taps; t++) {
-        int start = y + v->of.tap[t].y, left = rows;
+    for (int t = 0; t < v->conv.taps; t++) {
+        int start = y + v->conv.tap[t].y, left = rows;
 
         if (start < 0)
             left = -start;
-        else if (start < v->of.h)
-            left = v->of.h - start;
+        else if (start < v->conv.h)
+            left = v->conv.h - start;
         if (left < rows)
             rows = left;
     }
@@ -165,8 +166,8 @@ static void run_rows(const struct window_job *j, int begin, int64_t lo, int64_t 
         return;
     }
     while (lo < hi) {
-        int64_t image = lo / v->of.rows;
-        int y = (int)(lo % v->of.rows), rows = v->of.rows - y;
+        int64_t image = lo / v->conv.rows;
+        int y = (int)(lo % v->conv.rows), rows = v->conv.rows - y;
 
         if (rows > hi - lo)
             rows = (int)(hi - lo);
@@ -188,8 +189,9 @@ static void window_thread(void *arg, int thread)
     uint16_t *copy = (uint16_t *)((char *)j->a->scratch + (size_t)thread * j->scratch);
     int64_t lo, hi;
 
-    cpu_part((int64_t)j->v->of.n * j->v->of.rows, 1, thread, j->dev->threads, &lo, &hi);
-    for (int begin = 0; begin < j->v->of.channels; begin += j->group)
+    cpu_part((int64_t)j->v->conv.n * j->v->conv.rows, 1, thread, j->dev->threads, &lo,
+             &hi);
+    for (int begin = 0; begin < j->v->conv.channels; begin += j->group)
         run_rows(j, begin, lo, hi, copy);
 }
 
@@ -204,7 +206,7 @@ ISA static void window_thread_tiles(void *arg, int thread)
 
 static size_t window_scratch(const struct amx_window *v, int threads)
 {
-    if (in_place(v, threads) || !v->of.taps)
+    if (in_place(v, threads) || !v->conv.taps)
         return 0;
     return align64(amx_window_copied(v, amx_window_band(v, COPY)) * sizeof(uint16_t));
 }
@@ -215,10 +217,10 @@ static size_t window_scratch(const struct amx_window *v, int threads)
  */
 static int group_of(const struct amx_window *v)
 {
-    int channels = v->of.channels;
+    int channels = v->conv.channels;
     int unit = channels % (2 * LANES) ? LANES : 2 * LANES, units = channels / unit;
     size_t bytes =
-        (size_t)v->of.taps * (size_t)v->reads * (size_t)unit * sizeof(uint16_t);
+        (size_t)v->conv.taps * (size_t)v->reads * (size_t)unit * sizeof(uint16_t);
     size_t groups = ((size_t)units * bytes + WEIGHTS - 1) / WEIGHTS;
 
     if (groups < 2)

@@ -4,14 +4,14 @@
 
 /* Memory needed soon, prefetched a few lines per step while tiles multiply. */
 struct prefetch {
-    const char *at;
+    const char *next;
     int lines;
 };
 
 INLINE void fetch(struct prefetch *a)
 {
-    for (int i = 0; i < a->lines; i++, a->at += LINE)
-        _mm_prefetch(a->at, _MM_HINT_T1);
+    for (int i = 0; i < a->lines; i++, a->next += LINE)
+        _mm_prefetch(a->next, _MM_HINT_T1);
 }
 
 /* Sums of 2 x 16 positions by 2 x 16 channels: sum[position / 16][channel / 16]. */
@@ -169,7 +169,7 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
     const int all = (b->rows - 1) * b->pitch + b->cols;
     const int blocks = (all + block - 1) / block;
     const int multiplies = (b->end - b->begin) / (vectors * LANES) * b->taps * b->steps;
-    struct prefetch prefetch = {.at = (const char *)b->next};
+    struct prefetch prefetch = {.next = (const char *)b->next};
     const bool slow = b->act.row && !loop_relu(b->act); /* activate() */
     float sum[TILES][TILE] __attribute__((aligned(64)));
     struct amx_band after = *b; /* what is left for store_block() */

@@ -33,7 +33,7 @@ struct plan {
     struct amx_window v;
     bool plain;             /* one tap, and x is read in place */
     bool shared;            /* all threads work on the same chunks */
-    bool whole;             /* a single chunk, written directly to dw */
+    bool single;            /* a single chunk, written directly to dw */
     int part;               /* channels of dy per thread */
     int images, image_rows; /* plain: all images count as one */
     int rows;               /* rows of results per segment */
@@ -46,9 +46,9 @@ struct plan {
     int left, right; /* blocks per multiply: four sums */
     int squares;     /* groups of four sums for `left` blocks */
     int together;    /* blocks of dy that all of x is multiplied by before the next */
-    /* scratch: `own` bytes per thread (its copy of x, sum, bias), then chunks of `chunk`
+    /* scratch: `per_thread` bytes per thread (its copy of x, sum, bias), then chunks of `chunk`
      * bytes (transposed, pairs), one per thread or one for all */
-    size_t sum, bias, own, pairs, chunk;
+    size_t sum, bias, per_thread, pairs, chunk;
 };
 
 /* Returns the positions from one segment to the next; even, for pairs. */
@@ -61,7 +61,7 @@ static int segment(const struct plan *p, int rows)
 static void plan_chunk(struct plan *p, int k, int threads)
 {
     size_t dy = (size_t)k * sizeof(uint16_t);
-    size_t x = (size_t)(p->v.of.step_h * p->phases_w * p->v.reads) * sizeof(uint16_t);
+    size_t x = (size_t)(p->v.conv.step_h * p->phases_w * p->v.reads) * sizeof(uint16_t);
     size_t sums = (size_t)p->blocks * (size_t)p->part * LANES * sizeof(float);
     size_t cached = p->shared ? (size_t)(2 * threads) * CACHED : CACHED;
     size_t copied = p->plain ? 0 : x;
@@ -91,37 +91,37 @@ static struct plan plan_of(const struct conv_shape *s, int threads)
 {
     struct plan p = {.v = amx_window_forward(s)};
     const struct amx_window *v = &p.v;
-    size_t weights = (size_t)(v->of.taps * v->reads) * (size_t)s->k * sizeof(float);
+    size_t weights = (size_t)(v->conv.taps * v->reads) * (size_t)s->k * sizeof(float);
     size_t lines, groups, tile = TILE * sizeof(float);
 
     p.plain = amx_window_pointwise(v);
     p.images = p.plain ? 1 : s->n;
-    p.image_rows = p.plain ? s->n * v->of.h : v->of.rows;
+    p.image_rows = p.plain ? s->n * v->conv.h : v->conv.rows;
     p.shared = threads > 1 && weights > LARGE;
     p.part = s->k;
     if (p.shared)
         p.part = round_up((s->k / LANES + threads - 1) / threads, 2) * LANES;
     p.phases_w = v->span > 1 ? 1 : v->step;
-    p.blocks = v->of.taps * v->reads / LANES;
+    p.blocks = v->conv.taps * v->reads / LANES;
     p.right = p.part > LANES ? 2 : 1;
     p.left = 4 / p.right;
     p.squares = (p.part / LANES + p.right - 1) / p.right;
     plan_chunk(&p, s->k, threads);
     p.together = PAIRS / (p.positions * LANES * (int)sizeof(uint16_t));
     p.together = p.together > p.right ? p.together / p.right * p.right : p.right;
-    p.whole = (p.shared || threads == 1) &&
-              (int64_t)p.segments * p.rows >= (int64_t)p.images * p.image_rows;
+    p.single = (p.shared || threads == 1) &&
+               (int64_t)p.segments * p.rows >= (int64_t)p.images * p.image_rows;
 
     /*
      * zeros at its end for the last tap; an odd number of 64 bytes, to spread lines over
      * cache sets
      */
     p.line = round_up(p.positions + (v->reach + 1) * v->pitch, 2 * DEPTH) + DEPTH;
-    lines = (size_t)(v->of.step_h * p.phases_w * v->reads);
+    lines = (size_t)(v->conv.step_h * p.phases_w * v->reads);
     p.sum = align64(p.plain ? 0 : amx_window_copied(v, p.rows) * sizeof(uint16_t));
-    groups = p.whole ? 1 : (size_t)((p.blocks + p.left - 1) / p.left);
+    groups = p.single ? 1 : (size_t)((p.blocks + p.left - 1) / p.left);
     p.bias = p.sum + groups * (size_t)p.squares * 4 * tile;
-    p.own = p.bias + (size_t)(p.part / LANES) * tile;
+    p.per_thread = p.bias + (size_t)(p.part / LANES) * tile;
     p.pairs = align64(lines * (size_t)p.line * sizeof(uint16_t));
     p.panel = (ptrdiff_t)p.positions * LANES + DEPTH;
     p.chunk = p.pairs + align64((size_t)p.panel * (size_t)(s->k / LANES) * 2);
@@ -132,7 +132,7 @@ size_t amx_weight_grad_scratch(const struct conv_shape *s, int threads)
 {
     struct plan p = plan_of(s, threads);
 
-    return p.own * (size_t)threads + p.chunk * (size_t)(p.shared ? 1 : threads);
+    return p.per_thread * (size_t)threads + p.chunk * (size_t)(p.shared ? 1 : threads);
 }
 
 /* Prefetches elements that are read soon; they may lie outside the tensor. */
@@ -162,8 +162,8 @@ struct mine {
 static struct mine mine_of(const struct grad_job *j, int thread)
 {
     const struct plan *p = j->p;
-    char *cursor = j->scratch + (size_t)thread * p->own;
-    char *chunk = j->scratch + (size_t)j->dev->threads * p->own +
+    char *cursor = j->scratch + (size_t)thread * p->per_thread;
+    char *chunk = j->scratch + (size_t)j->dev->threads * p->per_thread +
                   (size_t)(p->shared ? 0 : thread) * p->chunk;
     struct mine m = {
         .thread = thread,
@@ -188,18 +188,18 @@ static const uint16_t *line_of(const struct plan *p, const struct mine *m,
 {
     const struct amx_window *v = &p->v;
     int down = t->y - v->top, right = v->column == 1 ? t->x - v->left : 0;
-    int phase = down % v->of.step_h * p->phases_w + right % p->phases_w;
+    int phase = down % v->conv.step_h * p->phases_w + right % p->phases_w;
 
     return m->transposed + (ptrdiff_t)(phase * v->reads + c) * p->line +
-           (ptrdiff_t)(down / v->of.step_h) * v->pitch + right / p->phases_w;
+           (ptrdiff_t)(down / v->conv.step_h) * v->pitch + right / p->phases_w;
 }
 
 static bool phase_read(const struct plan *p, const struct mine *m, int phase)
 {
     ptrdiff_t lo = (ptrdiff_t)phase * p->v.reads * p->line;
 
-    for (int t = 0; t < p->v.of.taps; t++) {
-        ptrdiff_t pos = line_of(p, m, &p->v.of.tap[t], 0) - m->transposed;
+    for (int t = 0; t < p->v.conv.taps; t++) {
+        ptrdiff_t pos = line_of(p, m, &p->v.conv.tap[t], 0) - m->transposed;
 
         if (pos >= lo && pos < lo + (ptrdiff_t)p->v.reads * p->line)
             return true;
@@ -216,11 +216,11 @@ ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
     const struct amx_window *v = &p->v;
     ptrdiff_t step = amx_window_step(v);
     int wide = depth_of(v->reads),
-        prefetch = DEPTH * (v->of.c < PREFETCH ? PREFETCH / v->of.c : 1);
+        prefetch = DEPTH * (v->conv.c < PREFETCH ? PREFETCH / v->conv.c : 1);
 
-    for (int phase = 0; phase < v->of.step_h * p->phases_w; phase++) {
+    for (int phase = 0; phase < v->conv.step_h * p->phases_w; phase++) {
         const uint16_t *plane = src + (ptrdiff_t)(phase / p->phases_w) * count * step +
-                                (ptrdiff_t)(phase % p->phases_w) * v->of.c;
+                                (ptrdiff_t)(phase % p->phases_w) * v->conv.c;
 
         if (!phase_read(p, m, phase))
             continue;
@@ -248,7 +248,7 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
     const struct amx_window *v = &p->v;
     const uint16_t *x = j->x + image * s->h * s->w * s->c;
     struct amx_places places = {
-        .next = j->dy + (image * v->of.rows + y) * s->wo * s->k,
+        .next = j->dy + (image * v->conv.rows + y) * s->wo * s->k,
         .rows = rows,
         .cols = s->wo,
         .pitch = v->pitch,
@@ -277,7 +277,8 @@ static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
     if (!first)
         amx_pair_up(&none, all - end, j->s->k, m->pairs + (ptrdiff_t)end * LANES,
                     p->panel);
-    for (int64_t i = first; i < (int64_t)v->of.step_h * p->phases_w * v->reads; i += each)
+    for (int64_t i = first; i < (int64_t)v->conv.step_h * p->phases_w * v->reads;
+         i += each)
         memset(m->transposed + i * p->line + end, 0, (size_t)(p->line - end) * 2);
 }
 
@@ -296,7 +297,7 @@ static void put_tile(const struct grad_job *j, const float *sum, int parts, size
 /* Returns a tile of the thread's sums, given its positions on both sides. */
 static float *sum_at(const struct plan *p, const struct mine *m, int block, int kb)
 {
-    int group = p->whole ? 0 : block / p->left;
+    int group = p->single ? 0 : block / p->left;
     ptrdiff_t square = (ptrdiff_t)group * p->squares + kb / p->right;
 
     return m->sum + (4 * square + block % p->left * p->right + kb % p->right) * TILE;
@@ -317,8 +318,8 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
     for (int i = 0; i < p->left; i++) { /* past the last block, use the last again */
         int pos = min_int(block + i, p->blocks - 1);
 
-        left[i] =
-            line_of(p, m, &p->v.of.tap[pos % p->v.of.taps], pos / p->v.of.taps * LANES);
+        left[i] = line_of(p, m, &p->v.conv.tap[pos % p->v.conv.taps],
+                          pos / p->v.conv.taps * LANES);
     }
     for (int lo = 0; lo < steps; lo += STEPS) {
         b.steps = min_int(STEPS, steps - lo);
@@ -346,7 +347,7 @@ static void multiply_chunk(const struct grad_job *j, const struct mine *m, int e
         hi = min_int(lo + p->together, blocks);
         for (int block = 0; block < p->blocks; block += p->left) {
             multiply_group(j, m, block, lo, hi, steps, first);
-            for (int kb = lo; p->whole && kb < hi; kb++) /* adjacent lines */
+            for (int kb = lo; p->single && kb < hi; kb++) /* adjacent lines */
                 for (int i = block; i < block + p->left && i < p->blocks; i++)
                     put_tile(j, sum_at(p, m, i, kb), 1, 0, i, m->k0 + kb * LANES);
         }
@@ -398,7 +399,7 @@ ISA static void grad_thread(void *arg, int thread)
     if (!p->shared)
         cpu_part(all, 1, thread, j->dev->threads, &lo, &hi);
     if (lo == hi) { /* no rows: the sums are zero */
-        memset(m.sum, 0, p->own - p->sum);
+        memset(m.sum, 0, p->per_thread - p->sum);
         return;
     }
     tiles_begin(DEPTH);
@@ -419,14 +420,14 @@ static void reduce_part(void *arg, int64_t lo, int64_t hi)
         struct mine m = mine_of(j, p->shared ? k / p->part : 0);
         int kb = (k - m.k0) / LANES;
 
-        for (int block = 0; !p->whole && block < p->blocks; block++)
-            put_tile(j, sum_at(p, &m, block, kb), parts, p->own, block, k);
+        for (int block = 0; !p->single && block < p->blocks; block++)
+            put_tile(j, sum_at(p, &m, block, kb), parts, p->per_thread, block, k);
         for (int i = 0; j->db && i < LANES; i++) {
             const char *cursor = (const char *)(m.bias + (ptrdiff_t)kb * TILE + i);
 
             j->db[k + i] = 0;
             for (int t = 0; t < parts; t++)
-                j->db[k + i] += *(const float *)(cursor + (size_t)t * p->own);
+                j->db[k + i] += *(const float *)(cursor + (size_t)t * p->per_thread);
         }
     }
 }
@@ -440,6 +441,6 @@ void amx_weight_grad(const struct device *dev, const struct conv_shape *s, const
     struct grad_job j = {dev, s, &p, x, dy, dw, db, scratch};
 
     cpu_parallel(dev, grad_thread, &j);
-    if (!p.whole || db)
+    if (!p.single || db)
         cpu_for(dev, s->k, LANES, reduce_part, &j);
 }

@@ -10,8 +10,8 @@ static void plan_copy(struct amx_window *v)
 
     v->top = v->left = v->reach = 0;
     right = v->span - 1;
-    for (int t = 0; t < v->of.taps; t++) {
-        const struct conv_tap *tap = &v->of.tap[t];
+    for (int t = 0; t < v->conv.taps; t++) {
+        const struct conv_tap *tap = &v->conv.tap[t];
 
         if (!t || tap->y < v->top)
             v->top = tap->y;
@@ -20,36 +20,36 @@ static void plan_copy(struct amx_window *v)
         if (!t || tap->x + v->span - 1 > right)
             right = tap->x + v->span - 1;
     }
-    for (int t = 0; t < v->of.taps; t++)
-        if (v->of.tap[t].y - v->top > v->reach)
-            v->reach = v->of.tap[t].y - v->top;
+    for (int t = 0; t < v->conv.taps; t++)
+        if (v->conv.tap[t].y - v->top > v->reach)
+            v->reach = v->conv.tap[t].y - v->top;
 
     if (v->left == right) { /* only the columns that are read */
-        v->column = v->of.step_w;
+        v->column = v->conv.step_w;
         v->step = 1;
-        v->pitch = v->of.cols;
-        v->plain = v->of.step_h == 1 && v->of.step_w == 1 && v->left == 0 &&
-                   v->of.cols == v->of.w && v->reads == v->of.c;
+        v->pitch = v->conv.cols;
+        v->plain = v->conv.step_h == 1 && v->conv.step_w == 1 && v->left == 0 &&
+                   v->conv.cols == v->conv.w && v->reads == v->conv.c;
         return;
     }
     v->column = 1;
-    v->step = v->of.step_w;
-    need = (v->of.cols - 1) * v->of.step_w + right - v->left + 1;
-    end = v->of.w - v->left < need ? v->of.w - v->left : need;
+    v->step = v->conv.step_w;
+    need = (v->conv.cols - 1) * v->conv.step_w + right - v->left + 1;
+    end = v->conv.w - v->left < need ? v->conv.w - v->left : need;
     if (v->left < 0)
         need += v->left; /* the next row's border is the rest */
     if (need < end)
         need = end;
-    v->pitch = (need + v->of.step_w - 1) / v->of.step_w;
-    if (v->pitch < v->of.cols)
-        v->pitch = v->of.cols;
+    v->pitch = (need + v->conv.step_w - 1) / v->conv.step_w;
+    if (v->pitch < v->conv.cols)
+        v->pitch = v->conv.cols;
 }
 
 struct amx_window amx_window_forward(const struct conv_shape *s)
 {
     struct amx_reach reach = amx_reach(s);
     struct amx_window v = {
-        .of = conv_window_forward(s, reach.span),
+        .conv = conv_window_forward(s, reach.span),
         .span = reach.span,
         .reads = reach.channels,
         .packed = reach.taps,
@@ -63,7 +63,7 @@ struct amx_window amx_window_forward(const struct conv_shape *s)
 struct amx_window amx_window_data_grad(const struct conv_shape *s, int py, int px)
 {
     struct amx_window v = {
-        .of = conv_window_data_grad(s, py, px),
+        .conv = conv_window_data_grad(s, py, px),
         .span = 1,
         .reads = s->k,
         .packed = s->kernel_h * s->kernel_w,
@@ -76,7 +76,7 @@ struct amx_window amx_window_data_grad(const struct conv_shape *s, int py, int p
 
 int amx_window_plane(const struct amx_window *v, int rows)
 {
-    return ((rows - 1) * v->of.step_h + v->reach) / v->of.step_h + 1;
+    return ((rows - 1) * v->conv.step_h + v->reach) / v->conv.step_h + 1;
 }
 
 static size_t row_len(const struct amx_window *v)
@@ -87,18 +87,18 @@ static size_t row_len(const struct amx_window *v)
 /* Zeros after a plane: the border of its last row, and the reach of the last tap. */
 static size_t tail_len(const struct amx_window *v)
 {
-    return (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->of.c + (size_t)v->reads;
+    return (size_t)(v->left < 0 ? -v->left : 0) * (size_t)v->conv.c + (size_t)v->reads;
 }
 
 size_t amx_window_copied(const struct amx_window *v, int rows)
 {
-    return (size_t)(v->of.step_h * amx_window_plane(v, rows)) * row_len(v) + tail_len(v) +
-           (size_t)(SLACK * amx_window_step(v));
+    return (size_t)(v->conv.step_h * amx_window_plane(v, rows)) * row_len(v) +
+           tail_len(v) + (size_t)(SLACK * amx_window_step(v));
 }
 
 int amx_window_band(const struct amx_window *v, size_t bytes)
 {
-    int rows = v->of.rows;
+    int rows = v->conv.rows;
 
     while (rows > 1 && amx_window_copied(v, rows) * sizeof(uint16_t) > bytes)
         rows = (rows + 1) / 2;
@@ -109,16 +109,16 @@ ptrdiff_t amx_window_tap(const struct amx_window *v, const struct conv_tap *t, i
 {
     int down = t->y - v->top, right = v->column == 1 ? t->x - v->left : 0;
 
-    return (ptrdiff_t)(down % v->of.step_h * amx_window_plane(v, rows) +
-                       down / v->of.step_h) *
+    return (ptrdiff_t)(down % v->conv.step_h * amx_window_plane(v, rows) +
+                       down / v->conv.step_h) *
                (ptrdiff_t)row_len(v) +
-           (ptrdiff_t)right * v->of.c;
+           (ptrdiff_t)right * v->conv.c;
 }
 
 static bool phase_read(const struct amx_window *v, int phase)
 {
-    for (int t = 0; t < v->of.taps; t++)
-        if ((v->of.tap[t].y - v->top) % v->of.step_h == phase)
+    for (int t = 0; t < v->conv.taps; t++)
+        if ((v->conv.tap[t].y - v->top) % v->conv.step_h == phase)
             return true;
     return false;
 }
@@ -127,19 +127,19 @@ static bool phase_read(const struct amx_window *v, int phase)
 static void copy_row(const struct amx_window *v, const uint16_t *image, int y,
                      uint16_t *dst)
 {
-    int width = v->pitch * v->step, c = v->of.c;
+    int width = v->pitch * v->step, c = v->conv.c;
     /* copied columns [lo, hi) are inside the image */
     int lo = v->left < 0 ? (-v->left + v->column - 1) / v->column : 0;
-    int hi = (v->of.w - v->left + v->column - 1) / v->column;
+    int hi = (v->conv.w - v->left + v->column - 1) / v->column;
     size_t pixel = (size_t)c * sizeof(*dst);
 
     if (hi > width)
         hi = width;
-    if (y < 0 || y >= v->of.h || lo >= hi) {
+    if (y < 0 || y >= v->conv.h || lo >= hi) {
         memset(dst, 0, (size_t)width * pixel);
         return;
     }
-    image += ((ptrdiff_t)y * v->of.w + v->left) * c;
+    image += ((ptrdiff_t)y * v->conv.w + v->left) * c;
     memset(dst, 0, (size_t)lo * pixel);
     if (v->column == 1)
         memcpy(dst + (ptrdiff_t)lo * c, image + (ptrdiff_t)lo * c,
@@ -155,13 +155,13 @@ void amx_window_copy(const struct amx_window *v, const uint16_t *image, int y, i
 {
     int count = amx_window_plane(v, rows);
 
-    for (int phase = 0; phase < v->of.step_h; phase++) {
+    for (int phase = 0; phase < v->conv.step_h; phase++) {
         uint16_t *plane = dst + (size_t)(phase * count) * row_len(v);
 
         if (!phase_read(v, phase))
             continue;
         for (int i = 0; i < count; i++)
-            copy_row(v, image, (y + i) * v->of.step_h + v->top + phase,
+            copy_row(v, image, (y + i) * v->conv.step_h + v->top + phase,
                      plane + (size_t)i * row_len(v));
         memset(plane + (size_t)count * row_len(v), 0, tail_len(v) * sizeof(*dst));
     }

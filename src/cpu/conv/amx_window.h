@@ -33,7 +33,7 @@ static inline struct amx_reach amx_reach(const struct conv_shape *s)
 }
 
 struct amx_window {
-    struct conv_window of;
+    struct conv_window conv;
     int span, reads; /* pixels and channels that a tap reads (see amx_reach) */
     int packed;      /* taps of the packed weights */
     bool joined;     /* the rows of all images' results are evenly spaced */
@@ -65,13 +65,13 @@ ptrdiff_t amx_window_tap(const struct amx_window *v, const struct conv_tap *t, i
 /* True if all images count as one: each result reads the pixel at its own position. */
 static inline bool amx_window_pointwise(const struct amx_window *v)
 {
-    return v->plain && v->joined && !v->reach && !v->top && v->of.rows == v->of.h;
+    return v->plain && v->joined && !v->reach && !v->top && v->conv.rows == v->conv.h;
 }
 
 /* Returns the elements of the copy between positions. */
 static inline ptrdiff_t amx_window_step(const struct amx_window *v)
 {
-    return (ptrdiff_t)v->step * v->of.c;
+    return (ptrdiff_t)v->step * v->conv.c;
 }
 
 #endif

@@ -35,13 +35,13 @@ static inline struct conv_shape conv_rotated(const struct conv_shape *s)
 
 /* The arguments of forward and data gradient; images are NHWC. */
 struct conv_args {
-    const void *from;   /* x, or dy */
+    const void *src;    /* x, or dy */
     const void *packed; /* weights packed for this direction */
     const float *bias;  /* per channel of the result, or NULL */
     const void *add;    /* of the result's shape, may be the result itself; or NULL */
     /* of the result's shape: the result is 0 where this is <= 0; or NULL */
     const void *relu_mask;
-    void *to; /* the result: y, or dx */
+    void *dst; /* the result: y, or dx */
     struct loop_activation act;
     void *scratch;
 };

@@ -89,7 +89,7 @@ static void run_row(struct grad_job *j, int64_t image, int row, int channel)
         .cols = v->cols,
         .c = min_int(v->c - channel, block),
         .tap = tap,
-        .y = cpu_out(j->a->to, t, pos),
+        .y = cpu_out(j->a->dst, t, pos),
         .relu_mask = cpu_at(j->a->relu_mask, t, pos),
         .y_next = v->c,
     };
@@ -139,7 +139,7 @@ static void data_grad(const struct device *dev, const struct conv_shape *s,
     struct grad_job j = job_of(dev, s);
 
     j.a = a;
-    j.dy.x = a->from;
+    j.dy.x = a->src;
     cpu_parallel(dev, grad_thread, &j);
 }
 

@@ -65,7 +65,7 @@ static void copy_row(const struct depthwise_rows *r, int64_t row, float *dst)
         .readable = r->n * r->h * r->w * r->c - pos,
         .next = r->c,
         .ahead = ahead(r),
-        .to = dst,
+        .dst = dst,
     });
 }
 

@@ -334,7 +334,7 @@ static void forward_thread_rows(void *arg, int thread)
     cpu_part((int64_t)s->n * s->h, 1, thread, j->dev->threads, &lo, &hi);
     for (int64_t pos = lo; pos < hi; pos++) {
         int y = (int)(pos % s->h);
-        const uint32_t *image = (const uint32_t *)a->from + (pos - y) * xrow;
+        const uint32_t *image = (const uint32_t *)a->src + (pos - y) * xrow;
 
         if (y + below < s->h)
             fetch_in(&prefetch, 0, image + (y + below) * xrow, (size_t)xrow * 4, tiles);
@@ -348,7 +348,7 @@ static void forward_thread_rows(void *arg, int thread)
             .bias = a->bias,
             .relu_mask =
                 a->relu_mask ? (const char *)a->relu_mask + (size_t)pos * yrow : NULL,
-            .y = (char *)a->to + (size_t)pos * yrow,
+            .y = (char *)a->dst + (size_t)pos * yrow,
             .act = a->act,
             .loops = j->dev->loops,
             .prefetch = &prefetch,

@@ -42,25 +42,25 @@ INLINE __m512 load_lanes(const char *p, int64_t i, bool half)
 
 /*
  * Memory that the loops read next, prefetched while they multiply: each call of fetch()
- * prefetches lines[i] cache lines from at[i] on, for two addresses.
+ * prefetches lines[i] cache lines from next[i] on, for two addresses.
  */
 struct prefetch {
-    const char *at[2];
+    const char *next[2];
     int lines[2];
 };
 
 INLINE void fetch(struct prefetch *a)
 {
     for (int i = 0; i < 2; i++)
-        for (int l = 0; l < a->lines[i]; l++, a->at[i] += LINE)
-            _mm_prefetch(a->at[i], _MM_HINT_T1);
+        for (int l = 0; l < a->lines[i]; l++, a->next[i] += LINE)
+            _mm_prefetch(a->next[i], _MM_HINT_T1);
 }
 
 /* Sets address i: `bytes` from p on, spread over `calls` calls. */
 static inline void fetch_in(struct prefetch *a, int i, const void *p, size_t bytes,
                             int calls)
 {
-    a->at[i] = p;
+    a->next[i] = p;
     a->lines[i] = (int)((bytes / LINE + (size_t)calls - 1) / (size_t)calls);
 }
 

@@ -260,7 +260,7 @@ static void find_results(const struct window_job *j, int64_t pos, int n,
             (p.image * v->image + p.row * v->row + p.col * v->col + v->first) *
             v->channels;
 
-        r->y[i] = cpu_out(j->a->to, t, out_pos);
+        r->y[i] = cpu_out(j->a->dst, t, out_pos);
         r->add[i] = cpu_at(j->a->add, t, out_pos);
         r->relu_mask[i] = cpu_at(j->a->relu_mask, t, out_pos);
     }
@@ -283,7 +283,7 @@ static void run_rows(const struct window_job *j, int64_t pos, int n, float *copy
 {
     const struct conv_window *v = j->v;
     int depth = gemm_depth(v), chunk = chunk_of(v, j->pairs);
-    const float *src = j->a->from;
+    const float *src = j->a->src;
     struct gemm_results r;
 
     find_results(j, pos, n, &r);
@@ -310,7 +310,7 @@ static void run_rows(const struct window_job *j, int64_t pos, int n, float *copy
         if (read_in_place(v)) {
             g.a = src + pos * v->c + lo;
             g.a_row = v->c;
-            g.prefetch[0].at = src + (pos + n) * v->c + (ptrdiff_t)n * lo;
+            g.prefetch[0].start = src + (pos + n) * v->c + (ptrdiff_t)n * lo;
             g.prefetch[0].bytes = (ptrdiff_t)n * (hi - lo) * (ptrdiff_t)sizeof(float);
         } else {
             gemm_gather(j->dev, v, src, pos, n, lo, hi, copy, g.a_row, UNIT);

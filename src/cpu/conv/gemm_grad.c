@@ -61,13 +61,14 @@ static size_t thread_floats(const struct grad_job *j)
 {
     size_t sums = (size_t)j->share.rows * (size_t)j->share.cols;
 
-    return copy_floats(j) + (j->share.own ? sums : 0);
+    return copy_floats(j) + (j->share.by_result ? sums : 0);
 }
 
 static float *sums_of(const struct grad_job *j, int thread)
 {
-    return j->share.own ? j->scratch + (size_t)thread * thread_floats(j) + copy_floats(j)
-                        : j->dw;
+    return j->share.by_result
+               ? j->scratch + (size_t)thread * thread_floats(j) + copy_floats(j)
+               : j->dw;
 }
 
 /*
@@ -113,7 +114,7 @@ static struct gemm_prefetch prefetch_of(const struct grad_job *j, const void *p,
                                         int64_t pos, int n, int channels)
 {
     return (struct gemm_prefetch){
-        .at = result_at(j, p, pos, channels, 0),
+        .start = result_at(j, p, pos, channels, 0),
         .bytes = (ptrdiff_t)n * channels * (ptrdiff_t)dtype_size(j->s->type),
     };
 }
@@ -165,7 +166,7 @@ static void grad_thread(void *arg, int thread)
     int n = j->pairs ? 2 * j->steps : j->steps;
     bool add = false;
 
-    if (j->share.own)
+    if (j->share.by_result)
         cpu_part(hi, 1, thread, j->dev->threads, &lo, &hi);
     if (lo == hi) /* no results: the sums are zero */
         memset(sums, 0, (size_t)part.rows * (size_t)depth * sizeof(float));
@@ -204,6 +205,6 @@ void gemm_weight_grad(const struct device *dev, const struct conv_shape *s, cons
     j.dw = dw;
     j.scratch = scratch;
     cpu_parallel(dev, grad_thread, &j);
-    if (j.share.own)
+    if (j.share.by_result)
         cpu_for(dev, s->k, 1, reduce_part, &j);
 }

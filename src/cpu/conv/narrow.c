@@ -166,8 +166,8 @@ static void forward_thread(void *arg, int thread)
     const struct conv_shape *s = j->s;
     uint16_t *pad =
         (uint16_t *)((char *)j->a->scratch + (size_t)thread * forward_thread_bytes(s));
-    const uint16_t *x = j->a->from;
-    uint16_t *y = j->a->to;
+    const uint16_t *x = j->a->src;
+    uint16_t *y = j->a->dst;
     int64_t ximage = (int64_t)s->h * s->w * s->c, yimage = (int64_t)s->ho * s->wo * s->k;
     forward_fn *run = forward_for(s);
     int64_t lo, hi;

@@ -13,7 +13,7 @@ struct conv_share conv_share_of(int rows, int cols, size_t bytes, int threads)
     struct conv_share h = {threads > 1 && bytes <= SMALL, rows, cols, 1};
     int units = round_up(cols, COLS) / COLS, above;
 
-    if (h.own || threads == 1)
+    if (h.by_result || threads == 1)
         return h;
     h.side = min_int(threads, units);
     h.cols = (units + h.side - 1) / h.side * COLS;
@@ -27,7 +27,7 @@ struct conv_part conv_share_part(const struct conv_share *h, int rows, int cols,
 {
     struct conv_part p = {0, rows, 0, cols};
 
-    if (h->own)
+    if (h->by_result)
         return p;
     p.row = thread / h->side * h->rows;
     p.col = thread % h->side * h->cols;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct conv_share {
-    bool own;       /* each thread has all sums, over its results */
+    bool by_result; /* each thread has all sums, over its results */
     int rows, cols; /* maximum size of a thread's sums */
     int side;       /* threads that split the columns */
 };

@@ -76,8 +76,8 @@ static void pack_unit(const struct pack_job *j, int in, int out)
     j->dev->loops->conv.winograd(WINOGRAD_W, &(const struct winograd_values){
                                                  .line = j->planes < WINOGRAD_PLANES,
                                                  .n = (int64_t)UNIT * PANEL,
-                                                 .from = src,
-                                                 .to = dst,
+                                                 .src = src,
+                                                 .dst = dst,
                                              });
 }
 
@@ -124,7 +124,7 @@ static struct winograd_planes row_planes(const struct winograd_tiles *w, int cha
 {
     int64_t next = odd_lines(channels);
 
-    return (struct winograd_planes){ptr, w->most * next + UNIT, GEMM_RIGHT, next};
+    return (struct winograd_planes){ptr, w->block * next + UNIT, GEMM_RIGHT, next};
 }
 
 static size_t thread_floats(const struct conv_shape *s, const struct winograd_tiles *w)
@@ -141,18 +141,18 @@ static void multiply(const struct forward_job *j, int64_t lo, int n,
 
     for (int p = 0; p < j->w.planes; p++) {
         for (int i = 0; i < n; i++)
-            rows[i] = y->at + p * y->plane + i * y->next;
+            rows[i] = y->data + p * y->plane + i * y->next;
         j->dev->loops->conv.gemm_rows(&(const struct gemm_rows){
             .rows = n,
             .cols = s->k,
             .depth = s->c,
             .a_row = x->next,
             .b_panel = (int64_t)s->c * PANEL,
-            .a = x->at + p * x->plane,
+            .a = x->data + p * x->plane,
             .b = (const float *)j->a->packed + (int64_t)p * s->c * round_up(s->k, PANEL),
             .y = rows,
-            .prefetch = {winograd_prefetch(s, &j->w, j->a->from, s->c, lo + n, n, p),
-                         winograd_prefetch(s, &j->w, j->a->to, s->k, lo, n, p)},
+            .prefetch = {winograd_prefetch(s, &j->w, j->a->src, s->c, lo + n, n, p),
+                         winograd_prefetch(s, &j->w, j->a->dst, s->k, lo, n, p)},
         });
     }
 }
@@ -166,11 +166,11 @@ static void forward_thread(void *arg, int thread)
     struct winograd_planes y = row_planes(&j->w, s->k, scratch + j->w.planes * x.plane);
     int64_t lo, hi;
 
-    cpu_part(j->w.all, 1, thread, j->dev->threads, &lo, &hi);
-    for (; lo < hi; lo += j->w.most) {
-        int n = min_int(hi - lo, j->w.most);
+    cpu_part(j->w.total, 1, thread, j->dev->threads, &lo, &hi);
+    for (; lo < hi; lo += j->w.block) {
+        int n = min_int(hi - lo, j->w.block);
 
-        winograd_block(j->dev, WINOGRAD_X, s, &j->w, j->a->from, s->c, s->c, lo, n, &x);
+        winograd_block(j->dev, WINOGRAD_X, s, &j->w, j->a->src, s->c, s->c, lo, n, &x);
         multiply(j, lo, n, &x, &y);
         winograd_results(j->dev, s, &j->w, j->a, lo, n, &y);
     }

@@ -47,18 +47,18 @@ struct winograd_axis {
 struct winograd_tiles {
     struct winograd_axis y, x;
     int planes, taps;
-    int64_t all;
-    int most; /* per block */
+    int64_t total;
+    int block; /* per block */
 };
 
 struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads);
 
 /*
- * Layout of a block's values: plane p, tile i, channel c of X (16 per panel) are at at[p
+ * Layout of a block's values: plane p, tile i, channel c of X (16 per panel) are at data[p
  * * plane + i * next + c / 16 * panel + c % 16].
  */
 struct winograd_planes {
-    float *at;
+    float *data;
     int64_t plane, panel, next;
 };
 

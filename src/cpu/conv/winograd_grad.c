@@ -15,7 +15,7 @@ struct grad_job {
 static struct winograd_planes panel_planes(const struct winograd_tiles *w, int channels,
                                            int width, float *ptr)
 {
-    int64_t panel = odd_lines(round_up(w->most * width, GEMM_RIGHT));
+    int64_t panel = odd_lines(round_up(w->block * width, GEMM_RIGHT));
 
     return (struct winograd_planes){ptr, channels / width * panel, panel, width};
 }
@@ -46,7 +46,7 @@ static struct mine mine_of(const struct grad_job *j, int thread)
 
     m.x = panel_planes(&j->w, m.part.cols, GEMM_RIGHT, ptr);
     m.dy = panel_planes(&j->w, m.part.rows, GEMM_LEFT, ptr + j->w.planes * m.x.plane);
-    m.sums = m.dy.at + j->w.planes * m.dy.plane;
+    m.sums = m.dy.data + j->w.planes * m.dy.plane;
     m.bias = m.sums + (ptrdiff_t)j->w.planes * m.part.rows * m.part.cols;
     return m;
 }
@@ -64,8 +64,8 @@ static void multiply(const struct grad_job *j, const struct mine *m, int64_t lo,
             .a_panel = m->dy.panel,
             .b_panel = m->x.panel,
             .y_row = m->part.cols,
-            .a = m->dy.at + p * m->dy.plane,
-            .b = m->x.at + p * m->x.plane,
+            .a = m->dy.data + p * m->dy.plane,
+            .b = m->x.data + p * m->x.plane,
             .y = m->sums + (ptrdiff_t)p * m->part.rows * m->part.cols,
             .add = add,
             .prefetch = {winograd_prefetch(s, &j->w, j->x, s->c, lo + n, n, p),
@@ -79,17 +79,17 @@ static void grad_thread(void *arg, int thread)
     const struct conv_shape *s = j->s;
     struct mine m = mine_of(j, thread);
     ptrdiff_t sums = (ptrdiff_t)j->w.planes * m.part.rows * m.part.cols;
-    int64_t lo = 0, hi = j->w.all;
+    int64_t lo = 0, hi = j->w.total;
     bool add = false;
 
-    if (j->share.own)
-        cpu_part(j->w.all, 1, thread, j->dev->threads, &lo, &hi);
+    if (j->share.by_result)
+        cpu_part(j->w.total, 1, thread, j->dev->threads, &lo, &hi);
     for (ptrdiff_t i = 0; lo == hi && i < sums; i++)
         m.sums[i] = 0;
     for (int i = 0; i < m.part.rows; i++)
         m.bias[i] = 0;
-    for (; lo < hi && sums; lo += j->w.most, add = true) {
-        int n = min_int(hi - lo, j->w.most);
+    for (; lo < hi && sums; lo += j->w.block, add = true) {
+        int n = min_int(hi - lo, j->w.block);
 
         winograd_block(j->dev, WINOGRAD_X, s, &j->w, j->x + m.part.col, s->c, m.part.cols,
                        lo, n, &m.x);
@@ -112,7 +112,7 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
     for (int p = 0; p < j->w.planes; p++) {
         float *sum = m->sums + ((ptrdiff_t)p * part->rows + k - part->row) * part->cols;
 
-        for (int t = 1; j->share.own && t < j->dev->threads; t++)
+        for (int t = 1; j->share.by_result && t < j->dev->threads; t++)
             j->dev->loops->accumulate(sum, sum + (size_t)t * thread_floats(j), part->cols,
                                       false);
         src[p] = sum;
@@ -122,14 +122,14 @@ static void put_row(const struct grad_job *j, const struct mine *m, int k)
     j->dev->loops->conv.winograd(WINOGRAD_DW, &(const struct winograd_values){
                                                   .line = j->w.planes < WINOGRAD_PLANES,
                                                   .n = part->cols,
-                                                  .from = src,
-                                                  .to = dst,
+                                                  .src = src,
+                                                  .dst = dst,
                                               });
     if (j->db && part->col == 0) {
         const float *sum = m->bias + k - part->row;
 
         j->db[k] = sum[0];
-        for (int t = 1; j->share.own && t < j->dev->threads; t++)
+        for (int t = 1; j->share.by_result && t < j->dev->threads; t++)
             j->db[k] += sum[(size_t)t * thread_floats(j)];
     }
 }
@@ -139,7 +139,7 @@ static void put_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct grad_job *j = arg;
 
-    for (int t = 0; t < (j->share.own ? 1 : j->dev->threads); t++) {
+    for (int t = 0; t < (j->share.by_result ? 1 : j->dev->threads); t++) {
         struct mine m = mine_of(j, t);
 
         for (int k = (int)lo; m.part.cols && k < hi; k++)
@@ -157,7 +157,7 @@ static struct grad_job job_of(const struct device *dev, const struct conv_shape 
     return (struct grad_job){
         .dev = dev,
         .s = s,
-        .w = winograd_tiles(s, share.own ? threads : 1),
+        .w = winograd_tiles(s, share.by_result ? threads : 1),
         .share = share,
     };
 }

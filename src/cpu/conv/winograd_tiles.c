@@ -31,13 +31,13 @@ struct winograd_tiles winograd_tiles(const struct conv_shape *s, int threads)
     int max;
 
     w.planes = w.y.reads * w.x.reads;
-    w.all = (int64_t)s->n * w.y.tiles * w.x.tiles;
+    w.total = (int64_t)s->n * w.y.tiles * w.x.tiles;
     tile = w.planes * (int64_t)(s->c + s->k) * (int64_t)sizeof(float);
     max = min_int(NEAR / tile, WINOGRAD_MAX);
     max = max < FEW ? FEW : max;
-    each = (w.all + threads - 1) / threads;
+    each = (w.total + threads - 1) / threads;
     blocks = (each + max - 1) / max; /* of about equal size */
-    w.most = round_up((int)((each + blocks - 1) / blocks), GEMM_ROWS);
+    w.block = round_up((int)((each + blocks - 1) / blocks), GEMM_ROWS);
     return w;
 }
 
@@ -92,13 +92,13 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
                 src[q] = ptr[q] < 0 ? zeros : image + ptr[q] * all + c;
             for (int q = 0; q < w->planes; q++)
                 plane[q] =
-                    dst->at + q * dst->plane + i * dst->next + c / width * dst->panel;
+                    dst->data + q * dst->plane + i * dst->next + c / width * dst->panel;
             dev->loops->conv.winograd(t, &(const struct winograd_values){
                                              .line = w->planes < WINOGRAD_PLANES,
                                              .n = min_int(channels - c, PIECE),
                                              .panel = dst->panel,
-                                             .from = src,
-                                             .to = plane,
+                                             .src = src,
+                                             .dst = plane,
                                          });
         }
     }
@@ -111,7 +111,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
     static const float zeros[PIECE];
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
     ptrdiff_t ptr[4];
-    float nowhere[PIECE] = {0}, *y = a->to, *to[4];
+    float nowhere[PIECE] = {0}, *y = a->dst, *to[4];
     const float *plane[WINOGRAD_PLANES];
     const float *m = a->relu_mask, *other = a->add;
     const void *relu_mask[4], *add[4];
@@ -126,14 +126,14 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
                 add[q] = ptr[q] < 0 || !other ? zeros : other + ptr[q] * s->k + c;
             }
             for (int q = 0; q < w->planes; q++)
-                plane[q] = src->at + q * src->plane + i * src->next + c;
+                plane[q] = src->data + q * src->plane + i * src->next + c;
             dev->loops->conv.winograd(
                 WINOGRAD_Y,
                 &(const struct winograd_values){
                     .line = w->planes < WINOGRAD_PLANES,
                     .n = min_int(s->k - c, PIECE),
-                    .from = plane,
-                    .to = to,
+                    .src = plane,
+                    .dst = to,
                     .finish = {a->bias ? a->bias + c : NULL, other ? add : NULL,
                                m ? relu_mask : NULL, a->act},
                 });

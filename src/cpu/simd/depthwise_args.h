@@ -20,7 +20,7 @@ struct depthwise_pixels {
     int64_t pixels, c, readable;
     int64_t next;  /* elements between pixels of x */
     int64_t ahead; /* elements to what is prefetched */
-    float *to;
+    float *dst;
 };
 
 /* What a tap reads for the first result, and its weights. */
@@ -42,10 +42,10 @@ struct depthwise_row {
 /* What a tap reads for the first pixel of dy, and where its sums are. */
 struct depthwise_sum {
     const float *x;
-    float *to;
+    float *sums;
 };
 
-/* to[tap] += sum over the row of x[tap][i step] dy[i]; db += sum of dy. */
+/* tap[i].sums += sum over the row of x[tap][i step] dy[i]; db += sum of dy. */
 struct depthwise_sums {
     int64_t cols;
     int step, taps;

@@ -12,7 +12,7 @@
 
 /* Memory to prefetch during a GEMM; it may lie outside all tensors. */
 struct gemm_prefetch {
-    const void *at;
+    const void *start;
     int64_t bytes;
 };
 
@@ -58,7 +58,7 @@ struct gemm_sums {
 
 /*
  * Transforms of Winograd's F(2 x 2, 3 x 3) (Lavin and Gray 2016, section 4.1), or of F(2,
- * 3), which is one line of it. from[] and to[] are the values of a tile, row by row, for
+ * 3), which is one line of it. src[] and dst[] are the values of a tile, row by row, for
  * n tiles and channels at once; n is a multiple of 16.
  */
 enum winograd {
@@ -71,8 +71,8 @@ enum winograd {
 struct winograd_values {
     bool line; /* 4 to 4, 3 to 4, 4 to 2, ... */
     int64_t n, panel;
-    const float *const *from;
-    float *const *to;
+    const float *const *src;
+    float *const *dst;
     struct conv_finish finish; /* epilogue of Y */
 };
 

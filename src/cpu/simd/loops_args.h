@@ -137,22 +137,22 @@ struct conv_up {
 
 /*
  * Weights in blocks, as oneDNN wants them, from fp32 [out][taps][in]. Strides are
- * elements of `to` between blocks. Elements beyond out and in become 0. A block is
+ * elements of `dst` between blocks. Elements beyond out and in become 0. A block is
  *   transposed [i][block_o], in bf16 [i / 2][block_o][2]; block_o is a multiple of 16
  *   straight  [16 o][16 i], in bf16 [8 o][16 i][2 o]
  */
 struct pack {
     enum dtype t;
     bool transposed;
-    const float *from;
-    void *to; /* aligned to 64 bytes */
+    const float *src;
+    void *dst; /* aligned to 64 bytes */
     int64_t out, in, out_padded, in_padded, taps, kernel_w;
     int64_t block_o, block_i, stride_o, stride_i, stride_h, stride_w;
 };
 
-/* Rows of bytes: `other` from `left` to `right`, `own` elsewhere. */
+/* Rows of bytes: `inner` from `left` to `right`, `outer` elsewhere. */
 struct splice {
-    const char *own, *other;
+    const char *outer, *inner;
     char *y;
     int64_t rows, row, left, right;
     bool streamed; /* only if `row` is a multiple of 64 */

@@ -10,12 +10,12 @@
 
 struct field {
     int name;
-    size_t at, size;
+    size_t offset, size;
 };
 
 #define FIELD(s, n, f)                                                                   \
     {                                                                                    \
-        .name = (int)(n), .at = offsetof(struct s, f),                                   \
+        .name = (int)(n), .offset = offsetof(struct s, f),                               \
         .size = sizeof(((struct s *)0)->f)                                               \
     }
 
@@ -79,7 +79,7 @@ static cublasStatus_t set(const struct field *fields, void *dst, int name,
 
     if (!dst || !f || !buf || size != f->size)
         return BAD;
-    memcpy((char *)dst + f->at, buf, size);
+    memcpy((char *)dst + f->offset, buf, size);
     return OK;
 }
 
@@ -93,7 +93,7 @@ static cublasStatus_t get(const struct field *fields, const void *src, int name,
     if (written)
         *written = f->size;
     if (size)
-        memcpy(buf, (const char *)src + f->at, size);
+        memcpy(buf, (const char *)src + f->offset, size);
     return OK;
 }
 

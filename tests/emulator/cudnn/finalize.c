@@ -104,11 +104,11 @@ static cudnnStatus_t check_reduction(const struct descriptor *d)
     return OK;
 }
 
-/* An operation with the tensors of its slots; at[slot] is NULL for an empty slot. */
+/* An operation with the tensors of its slots; slot[i] is NULL for an empty slot. */
 struct operands {
     struct op op;
     struct tensor tensor[SLOTS_MAX];
-    const struct tensor *at[SLOTS_MAX];
+    const struct tensor *slot[SLOTS_MAX];
 };
 
 static void read_operands(const struct descriptor *d, struct operands *o)
@@ -124,7 +124,7 @@ static void read_operands(const struct descriptor *d, struct operands *o)
         if (!t)
             continue;
         graph_read_tensor(t, &o->tensor[r[i].slot]);
-        o->at[r[i].slot] = &o->tensor[r[i].slot];
+        o->slot[r[i].slot] = &o->tensor[r[i].slot];
     }
 }
 
@@ -136,7 +136,7 @@ static bool same_dims(const struct tensor *a, const struct tensor *b)
 
 static cudnnStatus_t check_convolution_op(const struct operands *o)
 {
-    const struct tensor *x = o->at[CONV_X], *w = o->at[CONV_W], *y = o->at[CONV_Y];
+    const struct tensor *x = o->slot[CONV_X], *w = o->slot[CONV_W], *y = o->slot[CONV_Y];
     const struct op *op = &o->op;
 
     if (x->rank != op->spatial + 2 || w->rank != x->rank || y->rank != x->rank)
@@ -187,12 +187,12 @@ static cudnnStatus_t check_pointwise_op(const struct operands *o)
 {
     int mode = o->op.mode, inputs = pointwise_inputs(mode);
     bool back = mode >= CUDNN_POINTWISE_RELU_BWD && mode < CUDNN_POINTWISE_CMP_EQ;
-    const struct tensor *y = o->at[back ? PW_DX : PW_Y], *x = o->at[PW_X];
-    const struct tensor *b = o->at[back ? PW_DY : PW_B], *t = o->at[PW_T];
+    const struct tensor *y = o->slot[back ? PW_DX : PW_Y], *x = o->slot[PW_X];
+    const struct tensor *b = o->slot[back ? PW_DY : PW_B], *t = o->slot[PW_T];
 
     if (!inputs)
         return refuse(CUDNN_STATUS_NOT_SUPPORTED, "no such pointwise mode: %d", mode);
-    if (!y || o->at[back ? PW_Y : PW_DX] || o->at[back ? PW_B : PW_DY])
+    if (!y || o->slot[back ? PW_Y : PW_DX] || o->slot[back ? PW_B : PW_DY])
         return BAD("pointwise mode %d: %s", mode,
                    back ? "wants X, DY and DX" : "wants X, B, T and Y");
     if (!b != (inputs < 2) || !t != (inputs < 3))
@@ -209,8 +209,9 @@ static cudnnStatus_t check_pointwise_op(const struct operands *o)
 static cudnnStatus_t check_resample(const struct operands *o)
 {
     bool back = o->op.kind == KIND(RESAMPLE_BWD);
-    const struct tensor *x = o->at[back ? POOL_DX : POOL_X];
-    const struct tensor *y = o->at[back ? POOL_DY : POOL_Y], *index = o->at[POOL_INDEX];
+    const struct tensor *x = o->slot[back ? POOL_DX : POOL_X];
+    const struct tensor *y = o->slot[back ? POOL_DY : POOL_Y],
+                        *index = o->slot[POOL_INDEX];
     const struct op *op = &o->op;
     bool max = op->mode == CUDNN_RESAMPLE_MAXPOOL;
 
@@ -237,7 +238,7 @@ static cudnnStatus_t check_resample(const struct operands *o)
 
 static cudnnStatus_t check_matmul(const struct operands *o)
 {
-    const struct tensor *a = o->at[MM_A], *b = o->at[MM_B], *c = o->at[MM_C];
+    const struct tensor *a = o->slot[MM_A], *b = o->slot[MM_B], *c = o->slot[MM_C];
     int r = c->rank;
 
     if (r < 3 || a->rank != r || b->rank != r)
@@ -246,7 +247,7 @@ static cudnnStatus_t check_matmul(const struct operands *o)
         b->dims[r - 1] != c->dims[r - 1])
         return BAD("matmul: the matrices do not fit");
     for (int s = MM_M; s <= MM_K; s++) {
-        const struct tensor *n = o->at[s];
+        const struct tensor *n = o->slot[s];
 
         for (int i = 0; n && i < n->rank; i++)
             if (n->type != CUDNN_DATA_INT32 || n->dims[i] != (i ? 1 : c->dims[0]))
@@ -270,12 +271,12 @@ static bool is_vector(const struct tensor *t, int64_t channels)
 
 static cudnnStatus_t check_vectors(const struct operands *o, int of, int begin, int end)
 {
-    int64_t channels = o->at[of]->rank > 1 ? o->at[of]->dims[1] : 0;
+    int64_t channels = o->slot[of]->rank > 1 ? o->slot[of]->dims[1] : 0;
 
     for (int s = begin; s <= end; s++)
         if (!(o->op.kind == KIND(BN_FINALIZE_STATISTICS) && s >= FIN_COUNT &&
               s <= FIN_FACTOR) &&
-            !is_vector(o->at[s], channels))
+            !is_vector(o->slot[s], channels))
             return BAD("slot %d of operation %d wants [1,%lld,1,1]", s, o->op.kind,
                        (long long)channels);
     return OK;
@@ -285,21 +286,21 @@ static cudnnStatus_t check_vectors(const struct operands *o, int of, int begin, 
  * norm; this checks that each dimension is x's or 1. */
 static cudnnStatus_t check_norm(const struct operands *o)
 {
-    const struct tensor *x = o->at[NORM_X];
+    const struct tensor *x = o->slot[NORM_X];
     bool back = o->op.kind == KIND(NORM_BACKWARD);
 
     for (int s = 0; s < SLOTS_MAX; s++)
-        if (o->at[s] && !broadcasts(o->at[s], x))
+        if (o->slot[s] && !broadcasts(o->slot[s], x))
             return BAD("norm: slot %d does not fit x", s);
-    if (!same_dims(x, o->at[back ? NORM_DX : NORM_Y]) ||
-        (back && !same_dims(x, o->at[NORM_DY])))
+    if (!same_dims(x, o->slot[back ? NORM_DX : NORM_Y]) ||
+        (back && !same_dims(x, o->slot[NORM_DY])))
         return BAD("norm: the images differ in shape");
     if (o->op.mode != CUDNN_BATCH_NORM && o->op.mode != CUDNN_LAYER_NORM &&
         o->op.mode != CUDNN_INSTANCE_NORM)
         return refuse(CUDNN_STATUS_NOT_SUPPORTED, "norm mode %d", o->op.mode);
-    if (!o->at[NORM_MEAN] || !o->at[NORM_INVSTD])
+    if (!o->slot[NORM_MEAN] || !o->slot[NORM_INVSTD])
         return BAD("norm: mean and inverse deviation are wanted");
-    if (!back && o->op.phase == CUDNN_NORM_FWD_TRAINING && !o->at[NORM_EPSILON])
+    if (!back && o->op.phase == CUDNN_NORM_FWD_TRAINING && !o->slot[NORM_EPSILON])
         return BAD("norm: training wants an epsilon");
     return OK;
 }
@@ -322,14 +323,14 @@ static cudnnStatus_t check_op(const struct descriptor *d)
     case KIND(MATMUL):
         return check_matmul(&o);
     case KIND(REDUCTION):
-        return broadcasts(o.at[RED_Y], o.at[RED_X]) ? OK : BAD("reduction: shapes");
+        return broadcasts(o.slot[RED_Y], o.slot[RED_X]) ? OK : BAD("reduction: shapes");
     case KIND(RESHAPE): {
         int64_t x = 1, y = 1;
 
-        for (int i = 0; i < o.at[RED_X]->rank; i++)
-            x *= o.at[RED_X]->dims[i];
-        for (int i = 0; i < o.at[RED_Y]->rank; i++)
-            y *= o.at[RED_Y]->dims[i];
+        for (int i = 0; i < o.slot[RED_X]->rank; i++)
+            x *= o.slot[RED_X]->dims[i];
+        for (int i = 0; i < o.slot[RED_Y]->rank; i++)
+            y *= o.slot[RED_Y]->dims[i];
         return x == y ? OK
                       : BAD("reshape: %lld elements of %lld", (long long)y, (long long)x);
     }

@@ -32,8 +32,8 @@ void run_gen_stats(const struct run *r, const struct op *op)
     do {
         double v = (double)x->v[w.i];
 
-        s[w.at[0]] += v;
-        q[w.at[0]] += v * v;
+        s[w.offset[0]] += v;
+        q[w.offset[0]] += v * v;
     } while (walk_next(&w));
     for (int64_t i = 0; i < sum->count; i++) {
         sum->v[i] = (float)s[i];
@@ -103,11 +103,11 @@ void run_bn_weights(const struct run *r, const struct op *op)
         out[s] = run_out(r, op, s);
     walk_start(&w, x, mean, dy, NULL);
     do {
-        double d = (double)dy->v[w.at[1]];
+        double d = (double)dy->v[w.offset[1]];
 
-        db[w.at[0]] += d;
-        ds[w.at[0]] += d * ((double)x->v[w.i] - (double)mean->v[w.at[0]]) *
-                       (double)invstd->v[w.at[0]];
+        db[w.offset[0]] += d;
+        ds[w.offset[0]] += d * ((double)x->v[w.i] - (double)mean->v[w.offset[0]]) *
+                           (double)invstd->v[w.offset[0]];
     } while (walk_next(&w));
     for (int64_t i = 0; i < mean->count; i++) {
         double is = (double)invstd->v[i], a = (double)scale->v[i] * is;
@@ -137,13 +137,13 @@ static void statistics(const struct run *r, const struct op *op, const struct va
 
     walk_start(&w, x, mean, NULL, NULL);
     do
-        m[w.at[0]] += (double)x->v[w.i] / n;
+        m[w.offset[0]] += (double)x->v[w.i] / n;
     while (walk_next(&w));
     walk_start(&w, x, mean, NULL, NULL);
     do {
-        double d = (double)x->v[w.i] - m[w.at[0]];
+        double d = (double)x->v[w.i] - m[w.offset[0]];
 
-        var[w.at[0]] += d * d / n;
+        var[w.offset[0]] += d * d / n;
     } while (walk_next(&w));
     for (int64_t i = 0; i < mean->count; i++) {
         put(mean, i, m[i]);
@@ -174,10 +174,10 @@ void run_norm_forward(const struct run *r, const struct op *op)
     walk_start(&w, x, mean, invstd, scale);
     walk_start(&v, x, bias, NULL, NULL);
     do {
-        double z = ((double)x->v[w.i] - (double)mean->v[w.at[0]]) *
-                   (double)invstd->v[w.at[1]] * (double)scale->v[w.at[2]];
+        double z = ((double)x->v[w.i] - (double)mean->v[w.offset[0]]) *
+                   (double)invstd->v[w.offset[1]] * (double)scale->v[w.offset[2]];
 
-        y->v[w.i] = (float)(z + (bias ? (double)bias->v[v.at[0]] : 0));
+        y->v[w.i] = (float)(z + (bias ? (double)bias->v[v.offset[0]] : 0));
         (void)walk_next(&v);
     } while (walk_next(&w));
 }
@@ -204,18 +204,18 @@ void run_norm_backward(const struct run *r, const struct op *op)
 
         walk_start(&w, x, mean, scale, NULL); /* dy is laid out as x */
         do {
-            double is = (double)invstd->v[w.at[0]], d = (double)dy->v[w.i];
-            double hat = ((double)x->v[w.i] - (double)mean->v[w.at[0]]) * is;
-            double g = d * (double)scale->v[w.at[1]];
+            double is = (double)invstd->v[w.offset[0]], d = (double)dy->v[w.i];
+            double hat = ((double)x->v[w.i] - (double)mean->v[w.offset[0]]) * is;
+            double g = d * (double)scale->v[w.offset[1]];
 
             if (pass) {
-                dx->v[w.i] = (float)(is * (g - mg[w.at[0]] - hat * mx[w.at[0]]));
+                dx->v[w.i] = (float)(is * (g - mg[w.offset[0]] - hat * mx[w.offset[0]]));
                 continue;
             }
-            ds[w.at[1]] += d * hat;
-            db[w.at[1]] += d;
-            mg[w.at[0]] += g / n;
-            mx[w.at[0]] += g * hat / n;
+            ds[w.offset[1]] += d * hat;
+            db[w.offset[1]] += d;
+            mg[w.offset[0]] += g / n;
+            mx[w.offset[0]] += g * hat / n;
         } while (walk_next(&w));
     }
     for (int64_t i = 0; i < dscale->count; i++) {

@@ -206,13 +206,13 @@ void run_pointwise(const struct run *r, const struct op *op)
 
     walk_start(&w, y, x, b, t);
     do {
-        double xv = op->alpha * (double)x->v[w.at[0]];
-        double bv = b ? op->beta * (double)b->v[w.at[1]] : 0;
+        double xv = op->alpha * (double)x->v[w.offset[0]];
+        double bv = b ? op->beta * (double)b->v[w.offset[1]] : 0;
 
         if (op->mode == CUDNN_POINTWISE_GEN_INDEX)
             y->v[w.i] = (float)w.index[op->axis];
         else if (t)
-            y->v[w.i] = (float)(t->v[w.at[2]] != 0 ? xv : bv);
+            y->v[w.i] = (float)(t->v[w.offset[2]] != 0 ? xv : bv);
         else
             y->v[w.i] = (float)(b ? two_inputs(op, xv, bv) : one_input(op, xv));
         if (r->clips)

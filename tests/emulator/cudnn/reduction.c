@@ -47,7 +47,7 @@ void run_reduction(const struct run *r, const struct op *op)
         sum[i] = start(op->mode);
     walk_start(&w, x, y, NULL, NULL);
     do
-        sum[w.at[0]] = reduce(op->mode, sum[w.at[0]], (double)x->v[w.i]);
+        sum[w.offset[0]] = reduce(op->mode, sum[w.offset[0]], (double)x->v[w.i]);
     while (walk_next(&w));
     for (int64_t i = 0; i < y->count; i++)
         y->v[i] = (float)sum[i];
@@ -55,14 +55,14 @@ void run_reduction(const struct run *r, const struct op *op)
 
 /* Elements of `to` in memory order, read from the elements of `from`. */
 struct place {
-    int64_t at, i;
+    int64_t offset, i;
 };
 
 static int by_place(const void *a, const void *b)
 {
     const struct place *p = a, *q = b;
 
-    return p->at < q->at ? -1 : p->at > q->at;
+    return p->offset < q->offset ? -1 : p->offset > q->offset;
 }
 
 static struct place *in_order(const struct value *x, const struct tensor *t)
@@ -74,7 +74,7 @@ static struct place *in_order(const struct value *x, const struct tensor *t)
     memcpy(m.step, t->strides, sizeof(m.step[0]) * (size_t)t->rank);
     walk_start(&w, x, &m, NULL, NULL);
     do
-        p[w.i] = (struct place){w.at[0], w.i};
+        p[w.i] = (struct place){w.offset[0], w.i};
     while (walk_next(&w));
     qsort(p, (size_t)x->count, sizeof(*p), by_place);
     return p;

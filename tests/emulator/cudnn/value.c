@@ -143,7 +143,7 @@ void value_load(struct value *x, const struct tensor *t, const void *p)
     x->v = value_memory(sizeof(float) * (size_t)x->count);
     walk_start(&w, x, &m, NULL, NULL);
     do
-        x->v[w.i] = load(p, w.at[0], t->type);
+        x->v[w.i] = load(p, w.offset[0], t->type);
     while (walk_next(&w));
 }
 
@@ -154,7 +154,7 @@ void value_store(struct value *x, const struct tensor *t, void *p)
 
     walk_start(&w, x, &m, NULL, NULL);
     do
-        x->v[w.i] = store(p, w.at[0], t->type, x->v[w.i]);
+        x->v[w.i] = store(p, w.offset[0], t->type, x->v[w.i]);
     while (walk_next(&w));
 }
 
@@ -198,12 +198,12 @@ bool walk_next(struct walk *w)
 
         if (++w->index[d] <= back) {
             for (int k = 0; k < 3; k++)
-                w->at[k] += w->step[k][d];
+                w->offset[k] += w->step[k][d];
             return true;
         }
         w->index[d] = 0;
         for (int k = 0; k < 3; k++)
-            w->at[k] -= w->step[k][d] * back;
+            w->offset[k] -= w->step[k][d] * back;
     }
     return false;
 }

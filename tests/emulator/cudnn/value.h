@@ -37,11 +37,11 @@ float value_tf32(float f);
  * Iterates over the elements of `shape` in the order of its v, with up to three more
  * values that are broadcast to it (their dimensions are its own or 1):
  *   struct walk w;  walk_start(&w, shape, a, b, NULL);
- *   do { ... w.i, w.at[0], w.at[1] ... } while (walk_next(&w));
+ *   do { ... w.i, w.offset[0], w.offset[1] ... } while (walk_next(&w));
  */
 struct walk {
     const struct value *shape;
-    int64_t i, at[3];
+    int64_t i, offset[3];
     int order[CUDNN_DIM_MAX]; /* dimensions, innermost first */
     int64_t index[CUDNN_DIM_MAX], step[3][CUDNN_DIM_MAX];
 };

@@ -166,8 +166,8 @@ struct work {
     struct team *team;
     int rank;
     struct team_call call;
-    const void *from;
-    void *to;
+    const void *src;
+    void *dst;
     size_t bytes;
     struct team_messages messages; /* of a group call */
 };
@@ -176,15 +176,15 @@ static void run_team(void *arg)
 {
     const struct work *w = arg;
 
-    team_run(w->team, w->rank, &w->call, w->from, w->to);
+    team_run(w->team, w->rank, &w->call, w->src, w->dst);
 }
 
 static void run(void *arg)
 {
     const struct work *w = arg;
 
-    emulator_expect_memory(w->from, w->bytes, "sent by NCCL");
-    emulator_expect_memory(w->to, w->bytes, "received by NCCL");
+    emulator_expect_memory(w->src, w->bytes, "sent by NCCL");
+    emulator_expect_memory(w->dst, w->bytes, "received by NCCL");
     emulator_unlocked(run_team, arg);
 }
 
@@ -218,8 +218,8 @@ static ncclResult_t enqueue(ncclComm_t c, const char *name, const void *src, voi
     if (emulator_fails("nccl"))
         return refuse(ncclUnhandledCudaError, "a launch failed on purpose");
     fill(&w, c, name, n, type, op, root);
-    w.from = src;
-    w.to = dst;
+    w.src = src;
+    w.dst = dst;
     return emulator_enqueue(s, name, run, &w, sizeof(w))
                ? refuse(ncclUnhandledCudaError, "")
                : ncclSuccess;

@@ -109,7 +109,7 @@ int nvjpegGetImageInfo(void *handle, const unsigned char *data, size_t len,
 
 /* Work in the stream: copies the pixels to the device. */
 struct work {
-    unsigned char *from, *to;
+    unsigned char *src, *dst;
     size_t size;
 };
 
@@ -117,8 +117,8 @@ static void run(void *arg)
 {
     struct work *w = arg;
 
-    memcpy(w->to, w->from, w->size);
-    free(w->from);
+    memcpy(w->dst, w->src, w->size);
+    free(w->src);
 }
 
 static int read_pixels(const unsigned char *data, size_t len, struct work *work,
@@ -130,7 +130,7 @@ static int read_pixels(const unsigned char *data, size_t len, struct work *work,
     begin(&c, &f);
     if (setjmp(f.jump)) {
         jpeg_destroy_decompress(&c);
-        free(work->from);
+        free(work->src);
         return BAD_JPEG;
     }
     jpeg_mem_src(&c, data, (unsigned long)len);
@@ -141,10 +141,10 @@ static int read_pixels(const unsigned char *data, size_t len, struct work *work,
     c.do_fancy_upsampling = FALSE;
     c.dct_method = JDCT_IFAST;
     work->size = pitch * c.image_height;
-    work->from = calloc(1, work->size);
+    work->src = calloc(1, work->size);
     (void)jpeg_start_decompress(&c);
     while (c.output_scanline < c.output_height) {
-        JSAMPROW row = work->from + c.output_scanline * pitch;
+        JSAMPROW row = work->src + c.output_scanline * pitch;
 
         (void)jpeg_read_scanlines(&c, &row, 1);
     }
