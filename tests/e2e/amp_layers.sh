@@ -6,8 +6,8 @@
 . "$(dirname "$0")/lib.bash"
 device=${DEVICE:-cpu}
 
-"$trainc" synth shapes --out shapes --classes 3 --train 24 --val 12 --size 16 2>/dev/null || exit 1
-args=(--model resnet20 --data-path shapes --device $device --num-classes 3 --img-size 16 -b 8 --epochs 2 --mixup 0
+"$trainc" synth shapes --out shapes --classes 3 --train 16 --val 8 --size 16 2>/dev/null || exit 1
+args=(--model resnet20 --data-path shapes --device $device --num-classes 3 --img-size 16 -b 8 --epochs 1 --mixup 0
   --cutmix 0 --deterministic --opts TRAIN.WARMUP_EPOCHS=0 AUG.AUTO_AUGMENT=none AMP.DTYPE=bf16)
 train() { # NAME OPTION...
   local name=$1
@@ -47,7 +47,7 @@ grep -q "^layer2.0.conv1 .*bf16" said && grep -q "^layer3.0.conv1 .*fp32\|^layer
   fail "summary shows no types: $(grep "^layer[23].0.conv1" said)"
 
 # A pattern also selects a layer by its tensors: ViT's head contains head.weight.
-"$trainc" summary --model vit_tiny_patch16_224 --device $device -b 1 --opts AMP_OPT_LEVEL=O2 AMP.DTYPE=bf16 \
+"$trainc" summary --model vit_tiny_patch16_224 --device cpu -b 1 --opts AMP_OPT_LEVEL=O2 AMP.DTYPE=bf16 \
   AMP.FP32="['head.*']" >said 2>log || fail "summary of a ViT"
 grep -q "^head  .*fp32" said && grep -q "^blocks.11.attn.proj  .*bf16" said || fail "head.* is not head: $(grep "^head" said)"
 
