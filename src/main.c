@@ -122,12 +122,15 @@ static void follow_job(struct config *cfg, const struct verb *v,
         job_preset(cfg, &job);
 }
 
-/* Prints the mistakes; returns the exit code. */
+/* Prints the mistakes; returns the exit code. The launcher ends all processes when the
+ * first one exits, so mistakes that all have are printed once. */
 static int refuse(const struct verb *v, const struct cmdline *line, struct problems *p,
                   bool understood, int code)
 {
     if (understood && v->refuse)
         v->refuse(line, p, code);
+    if (dist_launched().rank)
+        (void)sleep(2);
     problems_print(p);
     if (!understood)
         (void)fprintf(stderr, "trainc: see `trainc help %s`\n", v->name);

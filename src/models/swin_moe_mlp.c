@@ -325,7 +325,8 @@ static void set_sizes(struct moe *m, const struct tensor *x, const char *block)
     m->top = m->o->top_value;
     m->shards = m->b->layer_prefix ? NULL : m->b->g->experts; /* a teacher has all */
     if (m->shards && m->experts % m->shards->world)
-        usage("DIST.SHARD_EXPERTS: %lld experts cannot be divided among %d processes",
+        usage("DIST.SHARD_EXPERTS: the number of experts (%lld) is not a multiple of the "
+              "number of processes (%d); without it, every process has all experts",
               (long long)m->experts, m->shards->world);
     m->local = m->shards ? m->experts / m->shards->world : m->experts;
     m->rows = m->shards ? m->capacity * m->shards->world : m->capacity;

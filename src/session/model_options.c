@@ -6,6 +6,8 @@
 #include "config/choice_tables.h"
 #include "config/schema.h"
 #include "dist/group.h"
+#include "dist/launch.h"
+#include "session/devices.h"
 #include "session/losses.h"
 #include "session/model_config.h"
 #include "session/simmim.h"
@@ -254,13 +256,22 @@ void model_preset(struct config *cfg)
     preset_loss(cfg);
 }
 
+/* Returns the number of processes of the run. Before they meet, when configurations are
+ * checked, it is what the launcher or DEVICE says. */
+static int count_processes(const struct config *cfg)
+{
+    int world = dist_world(), launched = dist_launched().world;
+
+    return world > 1 ? world : launched > 1 ? launched : device_count(cfg);
+}
+
 struct model_options model_options_of_config(const struct config *cfg, struct arena *mem)
 {
     const struct model_family *f = model_of_config(cfg)->family;
     struct model_options o = {0};
 
     fill(model_common_options, cfg, &o, mem);
-    o.processes = dist_world();
+    o.processes = count_processes(cfg);
     if (cfg->model.task == TASK_ORDINAL && f->task == MODEL_CLASSIFY && o.classes > 1)
         o.classes--; /* ops/corn.h */
     if (f->options) {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # DIST.SHARD_EXPERTS: experts of Swin-MoE that are distributed over processes give the weights of
 # processes that each have all of them, and of one process with all images where no token is dropped.
-# A run resumes bit for bit, also with another number of processes; mistakes are refused in one line.
+# A run resumes bit for bit, also after a process was killed, and up to rounding with another number of
+# processes; mistakes are refused in one line.
 #
 #   tests/e2e/ranks_experts.sh [TRAINC]
 . "$(dirname "$0")/ranks.bash"
@@ -63,7 +64,41 @@ same two four 1e-6
 same two alone 1e-6
 echo "ok: another number of processes"
 
-one_line "DIST.SHARD_EXPERTS: 4 experts cannot be divided among 3 processes" 3 DIST.SHARD_EXPERTS True
+# A process is killed in the middle of an epoch, or when a checkpoint has just been written.
+cat >kill.sh <<'END'
+[ "$TRAINC_STEP" -ge "$1" ] || exit 0
+for pid in $(pgrep -f -- '--output dead'); do
+  tr '\0' '\n' <"/proc/$pid/environ" | grep -qx "OMPI_COMM_WORLD_RANK=$2" && kill -9 "$pid"
+done
+END
+dies() { # MOMENT STEP RANK PROCESSES BATCH KEY VALUE...: saves after every second step
+  rm -rf dead
+  ranks "$4" "${train[@]}" --batch-size "$5" --output dead --save-steps 2 --opts "${opts[@]}" "${@:6}" DIST.SHARD_EXPERTS True \
+    HOOKS "[{at: $1, run: sh $dir/kill.sh $2 $3}]" >log 2>&1 && fail "rank $3 was not killed"
+  grep -q "process rank $3 .* exited on signal 9" log || fail "rank $3: the launcher does not name it"
+}
+dies step 5 1 2 4 "${free[@]}" # epoch 2 has steps 4 to 6
+run dead 2 4 "${free[@]}" DIST.SHARD_EXPERTS True
+expect_line "resumed from .* step [1-4]$"
+same two dead 0
+dies checkpoint 1 0 2 4 "${all[@]}"
+run dead 2 4 "${all[@]}" DIST.SHARD_EXPERTS True
+expect_line "resumed from .* step [1-4]$"
+same shards dead 0
+dies step 5 2 4 2 "${free[@]}"
+run fewer 2 4 "${free[@]}" DIST.SHARD_EXPERTS True MODEL.RESUME "$dir/$(file dead)"
+expect_line "resumed from .* step [1-4]$"
+same two fewer 1e-6
+echo "ok: killed processes"
+
+# NUM_LOCAL_EXPERTS -2: an expert per two processes; each has all of them, or the run is refused.
+shared=($moe.NUM_EXPERTS 0 $moe.NUM_LOCAL_EXPERTS -2 $moe.CAPACITY_FACTOR 0.0 $moe.AUX_LOSS_WEIGHT 0.0)
+run fours 4 2 "${shared[@]}" TRAIN.MAX_STEPS 2
+run twos 2 4 "${free[@]}" $moe.NUM_EXPERTS 2 TRAIN.MAX_STEPS 2
+same fours twos 1e-6
+one_line "DIST.SHARD_EXPERTS: the number of experts (2) is not a multiple of the number of processes (4)" 4 "${shared[@]}" DIST.SHARD_EXPERTS True
+one_line "MODEL.SWIN_MOE.NUM_LOCAL_EXPERTS -2: each expert has 2 processes, but this run has 3" 3 "${shared[@]}"
+one_line "DIST.SHARD_EXPERTS: the number of experts (4) is not a multiple of the number of processes (3)" 3 DIST.SHARD_EXPERTS True
 one_line "DIST.SHARD_EXPERTS cannot be combined with DIST.SHARD_OPTIMIZER" 2 DIST.SHARD_EXPERTS True DIST.SHARD_OPTIMIZER True
 one_line "DIST.SHARD_EXPERTS: lamb needs norms of whole tensors" 2 DIST.SHARD_EXPERTS True TRAIN.OPTIMIZER.NAME lamb
 finish
