@@ -5,7 +5,8 @@
 #   scripts/bench/inference.sh [ROUNDS]        default 3
 #
 #   PYTHON=python3     an interpreter with torch, timm, and onnxruntime
-#   MODELS="vit_small_patch16_224 swin_tiny_patch4_window7_224"  BATCHES="1 8"
+#   MODELS="vit_small_patch16_224 swin_tiny_patch4_window7_224"  BATCHES="1 8"; also unet,
+#                      which needs segmentation_models_pytorch
 #   DTYPES="fp32 bf16"  MODES="eager compiled onnxruntime"  SECONDS_EACH=3
 #
 # Prints, for each model, batch size, and type, median images per second of each, and the
@@ -21,15 +22,21 @@ median() { sort -n | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[
 rate() { grep -o '[0-9.]* img/s' | head -1 | cut -d' ' -f1; }
 
 for model in ${MODELS:-vit_small_patch16_224 swin_tiny_patch4_window7_224}; do
-  "$python" scripts/bench/timm_inference.py --model "$model" --save "$dir/w.safetensors"
-  ./trainc export --model "$model" --num-classes 1000 --weights "$dir/w.safetensors" \
-    --onnx "$dir/model.onnx" >"$dir/log" 2>&1
+  classes=1000 size=224
+  [ "$model" != unet ] || { classes=21; size=256; }
+  case ${MODES:-onnxruntime} in
+    *onnxruntime*)
+      "$python" scripts/bench/timm_inference.py --model "$model" --save "$dir/w.safetensors"
+      ./trainc export --model "$model" --num-classes "$classes" --img-size "$size" --weights "$dir/w.safetensors" \
+        --onnx "$dir/model.onnx" >"$dir/log" 2>&1
+      ;;
+  esac
   for batch in ${BATCHES:-1 8}; do
     for dtype in ${DTYPES:-fp32 bf16}; do
       rm -f "$dir"/rate_*
       for _ in $(seq "${1:-3}"); do
         ./trainc bench --inference --model "$model" --batch-size "$batch" --seconds "$each" --opts \
-          AMP_OPT_LEVEL "$([ "$dtype" = fp32 ] && echo O0 || echo O1)" AMP.DTYPE bf16 2>&1 |
+          DATA.IMG_SIZE "$size" MODEL.NUM_CLASSES "$classes" AMP_OPT_LEVEL "$([ "$dtype" = fp32 ] && echo O0 || echo O1)" AMP.DTYPE bf16 2>&1 |
           rate >>"$dir/rate_trainc"
         for mode in ${MODES:-eager compiled onnxruntime}; do
           [ "$mode-$dtype" != onnxruntime-bf16 ] || continue

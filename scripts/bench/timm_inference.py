@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Times the forward pass of a model on random pixels, the counterpart of `trainc bench
---inference`: timm in PyTorch, eager or compiled, or an ONNX file in onnxruntime.
+--inference`: timm in PyTorch, eager or compiled, or an ONNX file in onnxruntime. The model
+unet is the U-Net on ResNet-34 of segmentation_models_pytorch, at 256 pixels.
 
-    timm_inference.py --model vit_small_patch16_224 [--dtype fp32|bf16] [--batch 8]
+    timm_inference.py --model vit_small_patch16_224|unet [--dtype fp32|bf16] [--batch 8]
                       [--mode eager|compiled|onnxruntime] [--threads 2] [--seconds 3]
                       [--onnx FILE] [--save W.safetensors]
 
@@ -26,10 +27,16 @@ def onnxruntime_pass(path, x, threads):
     return lambda: session.run(None, feed)
 
 
-def timm_pass(a, x):
+def build(name):
+    if name == "unet":
+        import segmentation_models_pytorch as smp
+        return smp.Unet("resnet34", encoder_weights=None, classes=21)
     import timm
+    return timm.create_model(name)
 
-    model = timm.create_model(a.model).eval()
+
+def torch_pass(a, x):
+    model = build(a.model).eval()
     if a.save:
         import safetensors.torch
 
@@ -58,9 +65,10 @@ def main():
     a = p.parse_args()
     torch.set_num_threads(a.threads)
     torch.manual_seed(0)
-    x = torch.randn(a.batch, 3, 224, 224)
+    size = 256 if a.model == "unet" else 224
+    x = torch.randn(a.batch, 3, size, size)
     run = onnxruntime_pass(a.onnx, x, a.threads) if a.mode == "onnxruntime" \
-        else timm_pass(a, x)
+        else torch_pass(a, x)
     if not run:
         return
     times, until = [], time.monotonic() + a.seconds
