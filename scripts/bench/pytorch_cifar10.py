@@ -9,15 +9,17 @@ same with trainc, whose own recipe of 30 epochs regularizes differently:
     trainc --cfg configs/cifar10/resnet20.yaml --data-path DATA TRAIN.WEIGHT_DECAY=5e-4 \
       MODEL.LABEL_SMOOTHING=0 AUG.PAD_CROP=4 AUG.PAD_MODE=constant AUG.HFLIP_MODE=random
 
-    trainc --cfg configs/cifar10/mobilenetv2.yaml --data-path DATA --dtype bf16 \
+    trainc --cfg configs/cifar10/mobilenetv2.yaml --data-path DATA --amp-dtype bf16 \
       AUG.PAD_MODE=constant AUG.HFLIP_MODE=random
 
 The data set is one uint8 array in memory, so loading costs next to nothing.
 
     pytorch_cifar10.py DATA [--model resnet20|mobilenetv2_100|efficientnet_b0|...] [--epochs 30]
                        [--warmup 3] [--lr 0.1] [--threads 2] [--max-steps N] [--ema 0.999]
+                       [--eval-freq 1]
 
-DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints a line per epoch.
+DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints a line per epoch, with validation
+accuracy every --eval-freq epochs and at the end.
 """
 import argparse
 import math
@@ -96,6 +98,7 @@ def main():
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--max-steps", type=int, default=0, help="stop early, print the rate only")
     p.add_argument("--ema", type=float, default=0.0)
+    p.add_argument("--eval-freq", type=int, default=1)
     a = p.parse_args()
     torch.manual_seed(a.seed)
     torch.set_num_threads(a.threads)
@@ -136,9 +139,11 @@ def main():
                 print(f"images_per_second {seen / (time.time() - t0):.1f}")
                 return
         rate = seen / (time.time() - t0)
-        line = f"epoch {epoch + 1} loss {loss_sum / n:.4f} val {accuracy(model, *val):.2f}"
-        if ema:
-            line += f" ema {accuracy(ema, *val):.2f}"
+        line = f"epoch {epoch + 1} loss {loss_sum / n:.4f}"
+        if (epoch + 1) % a.eval_freq == 0 or epoch + 1 == a.epochs:
+            line += f" val {accuracy(model, *val):.2f}"
+            if ema:
+                line += f" ema {accuracy(ema, *val):.2f}"
         print(f"{line} images_per_second {rate:.1f} seconds {time.time() - began:.0f}", flush=True)
 
 
