@@ -356,6 +356,17 @@ class Branches(nn.Module):
         return sum(self.fc(F.relu(v)) for v in views) * torch.arange(5).add(2).rsqrt()
 
 
+class Side(nn.Module):
+    """An auxiliary head with the names that LOSSES gives its classifiers: aux1.fc.weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.bn, self.fc = nn.Conv2d(6, 4, 1, bias=False), nn.BatchNorm2d(4), nn.Linear(4, 5)
+
+    def forward(self, x):
+        return self.fc(F.relu_(self.bn(self.conv(x))).mean((2, 3)))
+
+
 class Auxiliary(nn.Module):
     """Three auxiliary outputs: one is in a list, one is None, and one reads the logits, which are
     not the first output."""
@@ -364,14 +375,13 @@ class Auxiliary(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(3, 6, 3, padding=1)
         self.bn = nn.BatchNorm2d(6)
-        self.side = nn.Sequential(nn.Conv2d(6, 4, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU(True))
-        self.early, self.late = nn.Linear(4, 5), nn.Linear(6, 5)
+        self.aux1, self.late = Side(), nn.Linear(6, 5)
         self.mix = nn.Linear(5, 5)
 
     def forward(self, x):
         x = F.relu(self.bn(self.conv(x)))
         out = self.late(x.amax((2, 3)))
-        return {"early": [self.early(self.side(x).mean((2, 3)))], "none": None, "out": out,
+        return {"early": [self.aux1(x)], "none": None, "out": out,
                 "mix": self.mix(F.relu(out))}
 
 

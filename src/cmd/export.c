@@ -73,10 +73,21 @@ static const void *read_tensor(const struct safetensors_tensor *t, void *arg)
     return item->e->data;
 }
 
+/* True if the graph of an imported network has a parameter of this name. */
+static bool in_graph(const struct exporter *e, const char *name)
+{
+    const char *graph = weights_file_meta(&e->file, KEPT_META_GRAPH);
+    char *quoted = xasprintf("\"%s\"", name);
+    bool found = graph && strstr(graph, quoted);
+
+    free(quoted);
+    return found;
+}
+
 /* True (and counted) if the tensor belongs to an auxiliary classifier of LOSSES. */
 static bool skip_auxiliary(struct exporter *e, const char *name)
 {
-    if (e->aux || !e->file.by_trainc || !losses_is_aux(name))
+    if (e->aux || !e->file.by_trainc || !losses_is_aux(name) || in_graph(e, name))
         return false;
     e->left++;
     return true;

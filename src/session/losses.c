@@ -360,13 +360,21 @@ const struct loss *loss_find(const char *name)
 
 bool losses_is_aux(const char *name)
 {
+    static const char *const layers[] = {".conv.", ".norm.", ".fc."};
     size_t digits;
 
     if (strncmp(name, LOSSES_AUX, strlen(LOSSES_AUX)) != 0)
         return false;
     name += strlen(LOSSES_AUX);
     digits = strspn(name, "0123456789");
-    return digits && name[digits] == '.';
+    for (size_t i = 0; digits && i < sizeof(layers) / sizeof(*layers); i++) {
+        size_t len = strlen(layers[i]);
+
+        if (!strncmp(name + digits, layers[i], len))
+            return !strcmp(name + digits + len, "weight") ||
+                   !strcmp(name + digits + len, "bias");
+    }
+    return false;
 }
 
 bool losses_is_unit(const char *name)

@@ -100,7 +100,8 @@ const struct loss *loss_find(const char *name);
  * may be NULL (unknown). Part of model_check. */
 void loss_check(const struct config *cfg, const struct model *m, struct problems *p);
 
-/* True if it is a parameter of an auxiliary classifier. Weights of other nets lack these. */
+/* True if it is named as a parameter of an auxiliary classifier: aux2.fc.weight. Weights of
+ * other nets lack these; an imported network may have modules called aux2, too. */
 bool losses_is_aux(const char *name);
 
 /* True if it is a unit of a regression, target.mean or target.std. */

@@ -84,6 +84,8 @@ rm auxiliary.pt2
 run eval --resume output/auxiliary/h/last.safetensors --data-path photos
 expect_line "Acc@1"
 run export --weights output/auxiliary/h/last.safetensors --onnx net.onnx
+run export --weights output/auxiliary/h/last.safetensors --out weights.safetensors
+grep -aq '"aux1.fc.weight"' weights.safetensors || fail "the network's own layer aux1.fc is not exported"
 run summary --model deep.pt2 --num-classes 3 --batch-size 2
 expect_line "^head2 .*2x3x3x3 "
 
