@@ -1,11 +1,12 @@
 /*
- * Attention and softmax. Attention of q, k, and v that are parts of
- * one tensor [B,N,3,heads,head], as a linear layer writes it, is the operand of
- * window_attention with one window; all other attention is two products and a softmax.
+ * Attention and softmax. Self-attention without a mask is window_attention with one window.
+ * Its operand [B,N,3,heads,head] may be what a linear layer writes; otherwise q, k, and v are
+ * joined. All other attention is two products and a softmax.
  */
 #include <math.h>
 #include <string.h>
 
+#include "ops/concat.h"
 #include "ops/dropout.h"
 #include "ops/softmax.h"
 #include "ops/window_attention.h"
@@ -61,26 +62,57 @@ static bool is_joined(const struct attention *a)
 {
     const struct pt2_value *q = a->q, *k = a->k, *v = a->v;
 
-    return !a->mask && q->t == k->t && q->t == v->t && is_part(q, 0) && is_part(k, 1) &&
-           is_part(v, 2) && q->dim[3] <= WINDOW_ATTENTION_HEAD &&
-           q->dim[2] <= WINDOW_ATTENTION_TOKENS;
+    return q->t == k->t && q->t == v->t && is_part(q, 0) && is_part(k, 1) &&
+           is_part(v, 2);
 }
 
-static void map_joined(struct pt2_import *c, const struct attention *a)
+/* True if window_attention computes it. */
+static bool is_self(const struct attention *a)
 {
-    static const int order[] = {0, 2, 1, 3}; /* of the result [B,heads,N,head] */
+    for (int d = 0; d < 4; d++)
+        if (a->q->ndim != 4 || a->k->ndim != 4 || a->v->ndim != 4 ||
+            a->k->dim[d] != a->q->dim[d] || a->v->dim[d] != a->q->dim[d])
+            return false;
+    return !a->mask && a->q->dim[3] <= WINDOW_ATTENTION_HEAD &&
+           a->q->dim[2] <= WINDOW_ATTENTION_TOKENS;
+}
+
+static const int tokens_first[] = {0, 2, 1, 3}; /* order of [B,heads,N,head] */
+
+/* Returns q, k, and v [B,heads,N,head] as [B N,3,heads head], or NULL. */
+static struct tensor *join(struct pt2_import *c, const struct attention *a)
+{
+    struct pt2_value part[] = {*a->q, *a->k, *a->v};
+    struct tensor *in[3];
+
+    for (int i = 0; i < 3; i++) {
+        const int64_t dim[] = {part[i].dim[0] * part[i].dim[2], 1,
+                               part[i].dim[1] * part[i].dim[3]};
+
+        if (!pt2_store(c, &part[i], tokens_first))
+            return NULL;
+        in[i] = pt2_view_of(c, part[i].t, LAYOUT_PLAIN, 3, dim);
+    }
+    return concat(c->b, in, 3, pt2_layer(c), .axis = 1);
+}
+
+static void map_self(struct pt2_import *c, const struct attention *a)
+{
     const struct pt2_value *q = a->q;
+    struct tensor *qkv = is_joined(a) ? q->t : join(c, a), *x;
     struct window_attention_attrs w = {.layer = pt2_layer(c),
                                        .heads = (int)q->dim[1],
                                        .scale = (float)a->scale,
                                        .dropout = (float)a->dropout};
     struct pt2_value y = *q;
-    struct tensor *x = pt2_view_of(
-        c, q->t, LAYOUT_PLAIN, 4,
-        (const int64_t[]){q->dim[0], 1, q->dim[2], 3 * q->dim[1] * q->dim[3]});
 
+    if (!qkv)
+        return;
+    x = pt2_view_of(
+        c, qkv, LAYOUT_PLAIN, 4,
+        (const int64_t[]){q->dim[0], 1, q->dim[2], 3 * q->dim[1] * q->dim[3]});
     y.t = window_attention_(c->b, x, &w);
-    pt2_value_store(&y, order);
+    pt2_value_store(&y, tokens_first);
     pt2_result(c, y);
 }
 
@@ -245,8 +277,8 @@ void pt2_map_attention(struct pt2_import *c)
         a.mask = causal_mask(c, a.q->dim[a.q->ndim - 2], a.k->dim[a.k->ndim - 2]);
     if (c->why->len)
         return;
-    if (is_joined(&a))
-        map_joined(c, &a);
+    if (is_self(&a))
+        map_self(c, &a);
     else
         map_products(c, &a);
 }

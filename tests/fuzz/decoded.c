@@ -13,8 +13,8 @@ extern const struct container container_decoded;
 
 static void part_right(const uint8_t *file, size_t size, struct decoded_part *p)
 {
-    if (p->at <= size && p->len <= size - p->at)
-        p->sum = XXH3_64bits(file + p->at, p->len);
+    if (p->offset <= size && p->len <= size - p->offset)
+        p->sum = XXH3_64bits(file + p->offset, p->len);
 }
 
 static void make_right(uint8_t *file, size_t size)

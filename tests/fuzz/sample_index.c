@@ -32,16 +32,16 @@ static void load_samples(const char *path)
 static void load_folder(const char *path)
 {
     char *dir = path_dirname(path);
-    struct folder f = {.to = class_files_new(dir, dir)};
+    struct folder f = {.files = class_files_new(dir, dir)};
 
-    f.to->base.nclass = 2;
+    f.files->base.nclass = 2;
     if (folder_index_load(&f, path))
-        for (int64_t i = 0; i < f.to->base.n; i++)
-            fuzz_expect(f.to->file[i].label >= 0 && f.to->file[i].label < 2 &&
-                            strlen(f.to->file[i].path) < 1 << 20,
+        for (int64_t i = 0; i < f.files->base.n; i++)
+            fuzz_expect(f.files->file[i].label >= 0 && f.files->file[i].label < 2 &&
+                            strlen(f.files->file[i].path) < 1 << 20,
                         "a file is of a class");
-    f.to->base.nclass = 0;
-    dataset_close(&f.to->base);
+    f.files->base.nclass = 0;
+    dataset_close(&f.files->base);
     free(f.dir);
     free(dir);
 }
