@@ -27,8 +27,9 @@ case_build_fn case_batchnorm_fold;
 case_build_fn case_batchnorm_sync;
 case_build_fn case_batchnorm_grad_parts;
 case_build_fn case_gram, case_gram_grad;
-case_build_fn case_norm_fold, case_norm_fold_vectors, case_norm_fold_grad;
-case_build_fn case_relu;
+case_build_fn case_norm_fold, case_norm_fold_twice, case_norm_fold_vectors,
+    case_norm_fold_grad;
+case_build_fn case_relu, case_relu_bits;
 case_build_fn case_sigmoid;
 case_build_fn case_add;
 case_build_fn case_sum;

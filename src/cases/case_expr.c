@@ -6,6 +6,7 @@
 #include "ops/expr.h"
 #include "ops/image.h"
 #include "ops/reduce_sum.h"
+#include "ops/relu_bits.h"
 
 void case_relu(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
@@ -13,6 +14,24 @@ void case_relu(struct case_build *c, const struct op_case *row, const struct cas
 
     a.layer = "relu";
     case_output(c, relu_(c->b, case_image(c, "x", s->dim, CASE_STEPS), &a));
+}
+
+/* relu with bits, and the gradient that reads them. */
+void case_relu_bits(struct case_build *c, const struct op_case *row,
+                    const struct case_size *s)
+{
+    struct relu_bits_attrs a = {"relu", ((const struct relu_attrs *)row->attrs)->limit,
+                                RELU_BITS_PLAIN};
+    struct tensor *x = case_image(c, "x", s->dim, CASE_STEPS);
+    struct tensor *dy = case_image(c, "dy", s->dim, CASE_SIGNED), **out;
+
+    out = node(c->b, &op_relu_bits, a.layer, &a, &x, 1)->producer->out;
+
+    struct tensor *in[] = {[RELU_BITS_GRAD_BITS] = out[RELU_BITS_BITS],
+                           [RELU_BITS_GRAD_DY] = dy};
+
+    case_output(c, out[RELU_BITS_Y]);
+    case_output(c, node(c->b, &op_relu_bits_grad, a.layer, &a, in, 2));
 }
 
 void case_sigmoid(struct case_build *c, const struct op_case *row,

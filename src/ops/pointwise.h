@@ -4,6 +4,8 @@
 #ifndef OPS_POINTWISE_H
 #define OPS_POINTWISE_H
 
+#include <stdbool.h>
+
 #include "base/hostdev.h"
 #include "ops/expr_formula.h"
 
@@ -17,6 +19,12 @@ HOST_DEVICE static inline float relu_value(float x, float limit)
 HOST_DEVICE static inline float relu_slope(float y, float dy, float limit)
 {
     return expr_value(EXPR_RELU_GRAD, y, dy, 0, limit);
+}
+
+/* True if relu_slope of this output is dy. */
+HOST_DEVICE static inline bool relu_passes(float y, float limit)
+{
+    return relu_slope(y, 1, limit) > 0;
 }
 
 /* x in 0..255; scale = 1 / (255 std), shift = -mean / std: see normalize_scale. */

@@ -63,6 +63,7 @@
 #include "ops/quantize.h"
 #include "ops/reduce_sum.h"
 #include "ops/regression_loss.h"
+#include "ops/relu_bits.h"
 #include "ops/resample.h"
 #include "ops/resize.h"
 #include "ops/running_stats.h"
@@ -121,6 +122,8 @@ const struct op *const op_table[] = {
     &op_expr[1],
     &op_expr[2],
     &op_expr[3],
+    &op_relu_bits,
+    &op_relu_bits_grad,
     &op_reduce_sum,
     &op_cast,
     &op_view,

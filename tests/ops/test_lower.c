@@ -1,6 +1,6 @@
 /*
- * A lowered batch norm equals the whole one: every row of the op table on the reference,
- * once unchanged and once lowered. A lowered GELU is found.
+ * Lowered batch norms, max pools, and relus equal the whole ones: every row of the op table
+ * on the reference, once unchanged and once lowered. A lowered GELU is found.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,13 +14,24 @@
 #include "ops/expr.h"
 #include "ops/maxpool2d_places.h"
 #include "ops/reference.h"
+#include "ops/relu_bits.h"
 #include "tests/test.h"
+
+static int always(struct graph *g, struct node *relu, struct node *grad,
+                  struct device *dev)
+{
+    (void)g;
+    (void)relu;
+    (void)grad;
+    (void)dev;
+    return RELU_BITS_PLAIN;
+}
 
 static void lower(struct graph *g, struct device *dev)
 {
-    (void)dev;
     batchnorm_lower(g);
     maxpool2d_lower(g);
+    relu_bits_lower(g, always, dev);
 }
 
 static int count(const struct graph *g, const struct op *op)
@@ -60,9 +71,12 @@ static void check_lowered(struct graph *g)
     check_graph(g);
     batchnorm_lower(g);
     maxpool2d_lower(g);
+    relu_bits_lower(g, always, NULL);
     assert_int_equal(g->nnode, nodes);
     assert_int_equal(g->ntensor, tensors);
 }
+
+static int relus; /* lowered */
 
 static int run_row(const struct op_case *row, const struct backend *backend,
                    struct device *dev, const struct case_options *o, struct case_run *r,
@@ -72,6 +86,7 @@ static int run_row(const struct op_case *row, const struct backend *backend,
     program_run(r->program);
     program_run(r->program);
     case_fetch(r, v);
+    relus += count(r->graph, &op_relu_bits_grad);
     return count(r->graph, &op_batchnorm_apply);
 }
 
@@ -142,6 +157,8 @@ static void test_rows(void **state)
     backend_ref.close(dev);
     print_message("%d batch norms\n", applies);
     assert_true(applies > 150);
+    print_message("%d relus with bits\n", relus);
+    assert_true(relus > 50);
 }
 
 static const struct op_case *row_named(const char *name)
