@@ -7,6 +7,7 @@
 
 #include "ops/activation.h"
 #include "ops/pointwise.h"
+#include "ops/relu_bits.h"
 
 enum fused_kind { FUSED_NONE, FUSED_RELU, FUSED_OTHER };
 
@@ -23,6 +24,9 @@ static inline fused_act fused_act_of(const struct node *n)
 {
     const struct activation *row = n ? activation_of(n) : nullptr;
 
+    if (n && n->op == &op_relu_bits)
+        return {FUSED_RELU, EXPR_RELU, EXPR_RELU_GRAD, true,
+                ((const struct relu_bits_attrs *)n->attrs)->limit};
     if (n && !row)
         row = activation_grad_of(n);
     if (!row)

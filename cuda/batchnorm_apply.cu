@@ -1,7 +1,8 @@
 /*
  * Batch norm's y, fused with the ops after it: [dropout2d] [+ residual | + a second batch
  * norm] [+ activation]: y = act(m (x scale + shift) + r). The mask m is redrawn whenever a
- * thread's rows enter another sample.
+ * thread's rows enter another sample. A relu after a sum may also store where its gradient
+ * passes, as bits (ops/relu_bits.h).
  *
  * Bytes: x, r, and y once. Blocks run from the end of the tensor to its start, because
  * the statistics read the end last and it is still in L2. With fixed statistics, each
@@ -11,11 +12,13 @@
 #include "cuda/activation.h"
 #include "cuda/batchnorm.h"
 #include "cuda/kernels.h"
+#include "cuda/relu_bits.h"
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/dropout.h"
+#include "ops/relu_bits.h"
 
 /* A channel's scale and shift: read from tables, or folded from the parameters. */
 struct affine {
@@ -52,13 +55,15 @@ __device__ static inline void affine_load(const affine &a, int c, float *scale,
 
 enum residual { RESIDUAL_NONE, RESIDUAL_TENSOR, RESIDUAL_NORM, RESIDUAL_DROPPED };
 
+/* The activation: none or a relu, a relu with bits (of packs of 8), or another one. */
+enum apply_end { END_RELU, END_BITS, END_OTHER };
+
 enum { APPLY_EACH = 8 }; /* rows per thread */
 
-/* OTHER: with an activation that is no relu. */
-template <class T, int N, int RESIDUAL, bool OTHER>
+template <class T, int N, int RESIDUAL, int END>
 __global__ void __launch_bounds__(TILE_THREADS, 3)
     batchnorm_apply(const T *x, affine ax, const T *r, affine ar, channel_mask m, T *y,
-                    tile t, fused_act act)
+                    uint8_t *bits, tile t, fused_act act)
 {
     enum { UNROLL = RESIDUAL == RESIDUAL_NONE ? 4 : 2 };
     int block = (int)(gridDim.x - 1 - blockIdx.x);
@@ -99,9 +104,11 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
                         v += b[u].get(i);
                     if (RESIDUAL == RESIDUAL_NORM)
                         v += batchnorm_value(b[u].get(i), r_scale[i], r_shift[i]);
-                    a[u].set(i, act_value<OTHER>(act, v));
+                    a[u].set(i, act_value<END == END_OTHER>(act, v));
                 }
                 pack_store<T, N>(y + pos + (e + u) * jump, a[u]);
+                if constexpr (END == END_BITS)
+                    bits[(pos + (e + u) * jump) / 8] = relu_bits_of(a[u], act.m);
             }
     }
 }
@@ -117,6 +124,7 @@ struct apply_state {
     tile t;
     operand n[2];
     int nnorm, residual;
+    int bits; /* index of a write, or -1 */
     fused_act act;
     const struct node *drop; /* may be NULL */
     int control;             /* index of a read, with drop */
@@ -160,7 +168,7 @@ static bool find_applies(match *f, const struct graph *g, struct node *n)
 {
     struct node *before = n;
 
-    if (activation_of(n)) {
+    if (activation_of(n) || relu_bits_are(n, &op_relu_bits, RELU_BITS_PLAIN)) {
         f->act = n;
         before = last_producer(g, n->in[ACTIVATION_X], n, nullptr);
         if (!before)
@@ -168,6 +176,8 @@ static bool find_applies(match *f, const struct graph *g, struct node *n)
     }
     if (before->op == &op_add)
         return find_add(f, g, before);
+    if (f->act && n->op == &op_relu_bits)
+        return false; /* its gradient recomputes y */
     if (f->act ? before->op != &op_batchnorm_apply : !is_apply(before))
         return false;
     f->apply[f->napply++] = before;
@@ -216,6 +226,7 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
     apply_state *st = (apply_state *)region_state(r);
     match f = {};
     const struct tensor *y = n->out[0];
+    bool bits = n->op == &op_relu_bits && tensor_stored(g, n->out[RELU_BITS_BITS], nullptr);
 
     if (!find_applies(&f, g, n))
         return "not a batch norm, nor an add or an activation directly after one";
@@ -230,7 +241,7 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
     if (fused_act_of(f.act).kind == FUSED_OTHER && (f.drop || f.napply > 1))
         return "relu only after a dropout or two batch norms";
 
-    st->t = tile_of_image(y);
+    st->t = bits ? tile_of(image_rows(y), y->dim[1], 8) : tile_of_image(y);
     st->nnorm = f.napply;
     for (int i = 0; i < f.napply; i++)
         st->n[i] = claim_norm(r, f.apply[i]);
@@ -246,6 +257,7 @@ static const char *apply_claim(struct region *r, struct graph *g, struct node *n
         region_claim(r, f.act);
     st->residual = f.residual ? region_read(r, f.residual) : -1;
     region_inplace(r, region_write(r, n->out[0]), st->n[0].x);
+    st->bits = bits ? region_write(r, n->out[RELU_BITS_BITS]) : -1;
     return nullptr;
 }
 
@@ -275,49 +287,88 @@ static affine affine_of(const struct step *s, const operand *m)
     return a;
 }
 
-template <class T, int N>
-static void apply_launch(const struct step *s, struct device *dev, const apply_state *st)
+struct apply_args {
+    const void *x, *r;
+    affine ax, ar;
+    channel_mask mask;
+    void *y;
+    uint8_t *bits; /* NULL: none */
+};
+
+static apply_args args_of(const struct step *s, const apply_state *st)
+{
+    apply_args a = {};
+
+    a.x = s->in[st->n[0].x];
+    a.ax = affine_of(s, &st->n[0]);
+    a.y = s->out[0];
+    if (st->nnorm > 1) {
+        a.r = s->in[st->n[1].x];
+        a.ar = affine_of(s, &st->n[1]);
+    } else if (st->residual >= 0) {
+        a.r = s->in[st->residual];
+    }
+    if (st->drop)
+        a.mask = channel_mask_of(st->drop, s->out_tensor[0], s->in[st->control]);
+    if (st->bits >= 0)
+        a.bits = (uint8_t *)s->out[st->bits];
+    return a;
+}
+
+#define APPLY(residual, end)                                                             \
+    LAUNCH(dev, (batchnorm_apply<T, N, residual, end>), grid, TILE_THREADS, 0,           \
+           (const T *)a.x, a.ax, (const T *)a.r, a.ar, a.mask, (T *)a.y, a.bits, t,      \
+           st->act)
+
+/* After a sum; END: END_RELU or END_BITS. */
+template <class T, int N, int END>
+static void launch_sum(struct device *dev, const apply_state *st, const apply_args &a,
+                       unsigned grid)
 {
     const tile &t = st->t;
-    int64_t rows = (int64_t)t.high * APPLY_EACH;
-    unsigned grid = (unsigned)((t.rows + rows - 1) / rows * t.tiles);
-    const T *x = (const T *)s->in[st->n[0].x];
-    const T *r = st->nnorm > 1       ? (const T *)s->in[st->n[1].x]
-                 : st->residual >= 0 ? (const T *)s->in[st->residual]
-                                     : nullptr;
-    T *y = (T *)s->out[0];
-    affine ax = affine_of(s, &st->n[0]), ar = {};
-    channel_mask m = {};
 
-#define APPLY(residual, other)                                                           \
-    LAUNCH(dev, (batchnorm_apply<T, N, residual, other>), grid, TILE_THREADS, 0, x, ax,  \
-           r, ar, m, y, t, st->act)
-
-    if (st->nnorm > 1) {
-        ar = affine_of(s, &st->n[1]);
-        APPLY(RESIDUAL_NORM, false);
-    } else if (st->drop) {
-        m = channel_mask_of(st->drop, s->out_tensor[0], s->in[st->control]);
-        APPLY(RESIDUAL_DROPPED, false);
-    } else if (st->act.kind == FUSED_OTHER) {
-        if (r)
-            APPLY(RESIDUAL_TENSOR, true);
-        else
-            APPLY(RESIDUAL_NONE, true);
-    } else if (r) {
-        APPLY(RESIDUAL_TENSOR, false);
-    } else {
-        APPLY(RESIDUAL_NONE, false);
-    }
-#undef APPLY
+    if (st->nnorm > 1)
+        APPLY(RESIDUAL_NORM, END);
+    else if (st->drop)
+        APPLY(RESIDUAL_DROPPED, END);
+    else
+        APPLY(RESIDUAL_TENSOR, END);
 }
+
+template <class T, int N>
+static void apply_launch(struct device *dev, const apply_state *st, const apply_args &a,
+                         unsigned grid)
+{
+    const tile &t = st->t;
+
+    if (st->act.kind == FUSED_OTHER) {
+        if (a.r)
+            APPLY(RESIDUAL_TENSOR, END_OTHER);
+        else
+            APPLY(RESIDUAL_NONE, END_OTHER);
+    } else if (a.r) {
+        launch_sum<T, N, END_RELU>(dev, st, a, grid);
+    } else {
+        APPLY(RESIDUAL_NONE, END_RELU);
+    }
+}
+
+#undef APPLY
 
 static void apply_run(struct step *s, struct device *dev)
 {
     const apply_state *st = (const apply_state *)s->state;
+    const tile &t = st->t;
+    int64_t rows = (int64_t)t.high * APPLY_EACH;
+    unsigned grid = (unsigned)((t.rows + rows - 1) / rows * t.tiles);
+    apply_args a = args_of(s, st);
+    enum dtype type = s->out_tensor[0]->dtype;
 
-    WITH_DTYPE(s->out_tensor[0]->dtype, T,
-               WITH_PACK(T, st->t.channels, N, apply_launch<T, N>(s, dev, st)));
+    if (st->bits >= 0)
+        WITH_DTYPE(type, T, (launch_sum<T, 8, END_BITS>(dev, st, a, grid)));
+    else
+        WITH_DTYPE(type, T,
+                   WITH_PACK(T, t.channels, N, apply_launch<T, N>(dev, st, a, grid)));
 }
 
 extern const struct kernel cuda_batchnorm_apply = {

@@ -6,9 +6,10 @@
  *   dx = dz dy_scale + x x_scale + offset           (cuda/batchnorm_dx.cu)
  *
  * The slope is never stored. Directly after a batch norm it follows from the batch norm's
- * output, which this pass and dx recompute from x; after an add, from what the
- * activation's gradient reads, which is kept anyway. If dz has other readers (the shortcut), or if recomputing it
- * costs two more reads, this pass stores it and dx reads it.
+ * output, which this pass and dx recompute from x; after an add, from the bits that the
+ * forward pass stored, or from what the activation's gradient reads, which is kept anyway. If
+ * dz has other readers (the shortcut), or if recomputing it costs two more reads, this pass
+ * stores it and dx reads it.
  *
  * Two launches: the first reads x and g once (and g2 and y) and sums in fp32 over some
  * dozens of rows per thread and over the block; the second adds the blocks' sums in fp64,
@@ -17,11 +18,13 @@
 #include "cuda/activation.h"
 #include "cuda/batchnorm_grad.h"
 #include "cuda/kernels.h"
+#include "cuda/relu_bits.h"
 #include "ops/add.h"
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/batchnorm_parts.h"
 #include "ops/dropout.h"
+#include "ops/relu_bits.h"
 
 extern "C" { /* this header is C only */
 #include "base/strbuf.h"
@@ -30,8 +33,9 @@ extern "C" { /* this header is C only */
 /* What the first pass does in addition to reading x and g. */
 enum {
     MASK_NONE,
-    MASK_X, /* activation directly after the batch norm */
-    MASK_Y, /* activation after an add */
+    MASK_X,    /* activation directly after the batch norm */
+    MASK_Y,    /* activation after an add */
+    MASK_BITS, /* relu with bits after an add */
     MASK = 3,
     SUM = 4,    /* g + g2 */
     STORE = 8,  /* write dz */
@@ -42,6 +46,7 @@ enum {
 
 template <class T> struct grad_args {
     const T *x, *g, *g2, *y;
+    const uint8_t *bits;
     T *dz;
     const float *mean, *scale, *shift;
     fused_act act;
@@ -59,9 +64,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
 {
     const int flags = FLAGS == ANY ? any : FLAGS, mask = flags & MASK;
     constexpr bool WHOLE = FLAGS != ANY, TIGHT = (FLAGS & SUM) && (FLAGS & DROP);
-    constexpr int UNROLL = !WHOLE || N == 1 || TIGHT        ? 1
-                           : FLAGS & SUM || FLAGS == MASK_Y ? 2
-                                                            : 4;
+    constexpr int UNROLL = !WHOLE || N == 1 || TIGHT ? 1 : FLAGS & SUM ? 2 : 4;
     __shared__ __align__(16) float shared[TILE_THREADS * N];
     int chunk = (int)blockIdx.x / t.tiles;
     place p = place_of<N>(t, (int)blockIdx.x % t.tiles);
@@ -80,6 +83,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
         }
         while (left > 0) {
             pack<T, N> x[UNROLL], g[UNROLL], g2[UNROLL], y[UNROLL];
+            unsigned bits[UNROLL];
 
             UNROLL_WHOLE
             for (int u = 0; u < UNROLL; u++)
@@ -90,6 +94,8 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
                         g2[u] = pack_load<N>(a.g2 + pos + u * jump);
                     if (mask == MASK_Y)
                         y[u] = pack_load<N>(a.y + pos + u * jump);
+                    if (mask == MASK_BITS)
+                        bits[u] = relu_bits_load<N>(a.bits, pos + u * jump);
                 }
             UNROLL_WHOLE
             for (int u = 0; u < UNROLL; u++)
@@ -111,6 +117,8 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
                         if (mask == MASK_Y)
                             dz = flags & OTHER ? act_slope<true>(a.act, y[u].get(i), dz)
                                                : act_slope<false>(a.act, y[u].get(i), dz);
+                        if (mask == MASK_BITS && !(bits[u] >> i & 1))
+                            dz = 0;
                         if (flags & STORE) {
                             g[u].set(i, dz);
                             dz = g[u].get(i); /* the value that the second pass reads */
@@ -209,7 +217,12 @@ void grad_front_find(grad_front *f, const struct graph *g, struct tensor *dz,
 
     *f = {};
     f->g = dz;
-    if (p && activation_grad_of(p) && node_free(p)) {
+    if (p && relu_bits_are(p, &op_relu_bits_grad, RELU_BITS_PLAIN) && node_free(p)) {
+        f->act = p;
+        f->bits = true;
+        f->y = p->in[RELU_BITS_GRAD_BITS];
+        f->g = p->in[RELU_BITS_GRAD_DY];
+    } else if (p && activation_grad_of(p) && node_free(p)) {
         f->act = p;
         f->y = p->in[ACTIVATION_GRAD_Y];
         f->g = p->in[ACTIVATION_GRAD_DY];
@@ -255,7 +268,7 @@ struct node *grad_drop_find(const struct graph *g, const struct tensor *dz,
 bool grad_front_one_type(const grad_front *f, const struct tensor *x)
 {
     return f->g->dtype == x->dtype && (!f->g2 || f->g2->dtype == x->dtype) &&
-           (!f->y || f->y->dtype == x->dtype);
+           (!f->y || f->bits || f->y->dtype == x->dtype);
 }
 
 bool grad_front_again(const struct graph *g, const grad_front *f, const struct tensor *dz,
@@ -273,7 +286,7 @@ struct grad_state {
     float eps;
     bool fixed;                 /* fixed statistics: no dx terms */
     int x, weight, mean, rstd;  /* indices of reads; rstd: var, if fixed */
-    int g, g2, y, scale, shift; /* indices of reads, or -1 */
+    int g, g2, y, scale, shift; /* indices of reads, or -1; y: or the bits */
     int dz;                     /* index of a write, or -1 */
     const struct node *drop;    /* may be NULL */
     int control;                /* index of a read, with drop */
@@ -338,9 +351,10 @@ static const char *grad_stats_claim(struct region *r, struct graph *g, struct no
     st->t = tile_of_image(x);
     st->chunks = tile_chunks(st->t, dev->what.multiprocessors * GRAD_BLOCKS);
     st->act = fused_act_of(f.act);
-    st->flags = (f.scale ? MASK_X
-                 : f.act ? MASK_Y
-                         : MASK_NONE) |
+    st->flags = (f.scale  ? MASK_X
+                 : f.bits ? MASK_BITS
+                 : f.act  ? MASK_Y
+                          : MASK_NONE) |
                 (f.add ? SUM : 0) | ((f.act || f.add) && wanted ? STORE : 0) |
                 (drop ? DROP : 0) | (st->act.kind == FUSED_OTHER ? OTHER : 0);
     region_claim(r, n);
@@ -377,6 +391,7 @@ template <class T> static grad_args<T> args_of(const struct step *s, const grad_
             .g = (const T *)in(st->g),
             .g2 = (const T *)in(st->g2),
             .y = (const T *)in(st->y),
+            .bits = (const uint8_t *)in(st->y),
             .dz = st->dz < 0 ? nullptr : (T *)s->out[st->dz],
             .mean = (const float *)in(st->mean),
             .scale = (const float *)in(st->scale),
@@ -416,10 +431,10 @@ static grad_finals finals_of(const struct step *s, const grad_state *st)
     CASE(MASK_X)                 /* inside a block */                                    \
     CASE((MASK_X | OTHER))       /* the same with SiLU and the like */                   \
     CASE((MASK_X | SUM | STORE)) /* ERFNet: batch norm, relu, then a block */            \
-    CASE((MASK_Y | STORE))       /* the end of a block with one gradient */              \
-    CASE((MASK_Y | SUM | STORE)) /* the end of a block */                                \
-    CASE((MASK_Y | STORE | DROP))                                                        \
-    CASE((MASK_Y | SUM | STORE | DROP))
+    CASE((MASK_BITS | STORE))       /* the end of a block with one gradient */           \
+    CASE((MASK_BITS | SUM | STORE)) /* the end of a block */                             \
+    CASE((MASK_BITS | STORE | DROP))                                                     \
+    CASE((MASK_BITS | SUM | STORE | DROP))
 
 static void grad_stats_describe(const struct step *s, struct strbuf *text)
 {
@@ -449,11 +464,10 @@ static void grad_stats_launch(const struct step *s, struct device *dev,
                st->t, st->chunks, st->flags);                                            \
         return;
 
-    if (N > 1) {
+    if constexpr (N > 1)
         switch (st->flags) {
             GRAD_CASES(CASE)
         }
-    }
 #undef CASE
     LAUNCH(dev, (batchnorm_grad_stats<T, N, ANY>), grid, TILE_THREADS, 0, a, dst, st->t,
            st->chunks, st->flags);

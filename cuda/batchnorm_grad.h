@@ -4,11 +4,12 @@
 
 #include "cuda/batchnorm.h"
 
-/* dz = (g + g2) times the slope of an activation at y; absent parts are NULL, and then g
- * may be dz itself. */
+/* dz = (g + g2) times the slope of an activation at y, or the relu's mask; absent parts are
+ * NULL, and then g may be dz itself. */
 struct grad_front {
     struct node *act, *add;    /* act: the gradient of the activation */
-    struct tensor *g, *g2, *y; /* y: what act reads */
+    struct tensor *g, *g2, *y; /* y: what act reads; of a relu with bits, those */
+    bool bits;
     /* the activation's operand is x scale + shift, with x as in the gradient */
     struct tensor *scale, *shift;
 };

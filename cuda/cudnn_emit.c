@@ -1,6 +1,7 @@
 #include "cuda/cudnn_emit.h"
 
 #include "base/error.h"
+#include "cuda/cudnn_bits.h"
 #include "cuda/pad.h"
 #include "cuda/weights.h"
 #include "ops/activation.h"
@@ -253,17 +254,53 @@ static void emit_add(struct cudnn_claim *c, const struct node *n)
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_ADD, a, b, 0)] = n->out[0];
 }
 
+/* Appends y != 0, which is true for NaN, too, so that gradients pass there as elsewhere in
+ * this program; `bits` is NULL if only a plan is wanted. */
+static void emit_bits(struct cudnn_claim *c, const struct tensor *y, struct tensor *bits)
+{
+    const struct cudnn_tensor number = {.dtype = DTYPE_F32,
+                                        .real = true,
+                                        .by_value = true,
+                                        .dim = {1, 1, 1, 1},
+                                        .stride = {1, 1, 1, 1}};
+    int x = value(c, y), zero = cudnn_graph_add(&c->graph, &number);
+    int b = cudnn_graph_tensor(&c->graph, y, DTYPE_F32, true);
+
+    c->graph.tensor[b].boolean = true;
+    c->operand[zero].source = CUDNN_SOURCE_ZERO;
+    c->operand[b] = (struct cudnn_operand){CUDNN_SOURCE_WRITE, bits};
+    (void)cudnn_graph_op(&c->graph, CUDNN_NOT_EQUAL, x, zero, b);
+}
+
 static void emit_relu(struct cudnn_claim *c, const struct node *n)
 {
+    bool made = n->op == &op_relu_bits;
     int x = with_bias(c, value(c, n->in[ACTIVATION_X]));
-    float limit = relu_limit(n);
+    float limit = made ? 0 : relu_limit(n);
 
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU, x, -1, limit)] = n->out[0];
+    if (c->bits)
+        emit_bits(c, n->out[0], NULL);
+    else if (made && tensor_stored(c->g, n->out[RELU_BITS_BITS], NULL))
+        emit_bits(c, n->out[0], n->out[RELU_BITS_BITS]);
+}
+
+/* Returns the booleans that a gradient reads. */
+static int bits_input(struct cudnn_claim *c, const struct node *n)
+{
+    int i = cudnn_graph_tensor(&c->graph, n->out[0], DTYPE_F32, true);
+
+    c->graph.tensor[i].boolean = true;
+    c->operand[i] =
+        (struct cudnn_operand){CUDNN_SOURCE_READ, n->in[RELU_BITS_GRAD_BITS]};
+    return i;
 }
 
 static void emit_relu_grad(struct cudnn_claim *c, const struct node *n)
 {
-    int dy = value(c, n->in[ACTIVATION_GRAD_DY]), y = input(c, n->in[ACTIVATION_GRAD_Y]);
+    bool bits = c->bits || n->op == &op_relu_bits_grad;
+    int dy = value(c, n->in[ACTIVATION_GRAD_DY]);
+    int y = bits ? bits_input(c, n) : input(c, n->in[ACTIVATION_GRAD_Y]);
 
     c->value_of[cudnn_graph_pointwise(&c->graph, CUDNN_RELU_GRAD, dy, y, 0)] = n->out[0];
 }
@@ -306,6 +343,8 @@ static const struct emit {
     {&op_cast, emit_cast},
     {&op_batchnorm_apply, emit_apply},
     {&op_batchnorm_stats, emit_stats},
+    {&op_relu_bits, emit_relu},
+    {&op_relu_bits_grad, emit_relu_grad},
 };
 
 static void emit_node(struct cudnn_claim *c, const struct node *n)

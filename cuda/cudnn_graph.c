@@ -72,7 +72,7 @@ size_t cudnn_graph_bytes(const struct cudnn_graph *g, int i)
 
     for (int d = 0; d < 4; d++)
         last += (t->dim[d] - 1) * t->stride[d];
-    return (size_t)(last + 1) * dtype_size(t->dtype);
+    return t->boolean ? (size_t)(last + 8) / 8 : (size_t)(last + 1) * dtype_size(t->dtype);
 }
 
 int cudnn_graph_add(struct cudnn_graph *g, const struct cudnn_tensor *t)
@@ -184,6 +184,7 @@ static const char *const kind_name[] = {
     [CUDNN_RELU] = "relu",
     [CUDNN_RELU_GRAD] = "relu_grad",
     [CUDNN_IDENTITY] = "identity",
+    [CUDNN_NOT_EQUAL] = "not_equal",
     [CUDNN_SUB] = "sub",
     [CUDNN_DIV] = "div",
     [CUDNN_EXP] = "exp",

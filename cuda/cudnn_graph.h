@@ -30,8 +30,9 @@ enum cudnn_op_kind {
     CUDNN_ADD,         /* in: a, b; b may be a value per channel */
     CUDNN_MUL,
     CUDNN_RELU,      /* in: x; NaN stays NaN */
-    CUDNN_RELU_GRAD, /* in: dy, x or y */
+    CUDNN_RELU_GRAD, /* in: dy; x, y, or booleans */
     CUDNN_IDENTITY,  /* in: x; converts the type */
+    CUDNN_NOT_EQUAL, /* in: a, b; boolean */
 
     /* for attention (cuda/cudnn_attention.h), with other dims */
     CUDNN_SUB,
@@ -57,7 +58,7 @@ struct cudnn_geometry {
 struct cudnn_tensor {
     enum dtype dtype;
     bool real;
-    bool boolean; /* instead of dtype */
+    bool boolean; /* instead of dtype; in memory, eight in a byte */
     /* one number on the host, the same for all runs: value; counts as real */
     bool by_value;
     bool filled; /* int32 in memory, all equal to `value` */

@@ -90,11 +90,12 @@ static size_t tensor_bytes(const struct cudnn_graph *g, int i)
 }
 
 /* Returns the byte to fill a tensor with: NaN, but positive for the input that selects a
- * relu's gradient, because no gradient passes elsewhere. */
+ * relu's gradient, because no gradient passes elsewhere. Booleans are true. */
 static int fill_of(const struct cudnn_graph *g, int tensor)
 {
     for (int i = 0; i < g->nop; i++)
-        if (g->op[i].kind == CUDNN_RELU_GRAD && g->op[i].in[1] == tensor)
+        if (g->op[i].kind == CUDNN_RELU_GRAD && g->op[i].in[1] == tensor &&
+            !g->tensor[tensor].boolean)
             return POSITIVE_BYTE;
     return NAN_BYTE;
 }
@@ -162,6 +163,9 @@ static bool is_result(const struct cudnn_graph *g, int tensor)
 {
     const struct cudnn_tensor *t = &g->tensor[tensor];
     bool written = false, half = dtype_is_half(t->dtype);
+
+    if (t->boolean)
+        return false;
 
     for (int i = 0; i < g->nop; i++)
         written |= g->op[i].out == tensor && t->real && (half || i == g->nop - 1);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cuda/cast.h"
+#include "cuda/cudnn_bits.h"
 #include "cuda/cudnn_emit.h"
 #include "cuda/fold.h"
 #include "cuda/pad.h"
@@ -36,7 +37,8 @@ static bool chain_inputs(const struct node *n, int *first, int *end)
 {
     *first = 0;
     *end = 1;
-    if (is_relu(n) || n->op == &op_cast)
+    if (is_relu(n) || n->op == &op_cast ||
+        relu_bits_are(n, &op_relu_bits, RELU_BITS_CUDNN))
         return true;
     if (n->op == &op_batchnorm_apply)
         return cudnn_fold_of(n) != NULL;
@@ -46,6 +48,10 @@ static bool chain_inputs(const struct node *n, int *first, int *end)
         return !(relu_limit(n) > 0);
     }
     *end = 2;
+    if (relu_bits_are(n, &op_relu_bits_grad, RELU_BITS_CUDNN)) {
+        *first = RELU_BITS_GRAD_DY;
+        return true;
+    }
     return n->op == &op_add && n->nin == 2 && n->in[0] != n->in[1];
 }
 
@@ -117,6 +123,7 @@ static void take_operand(const struct cudnn_claim *c, struct region *r, int i, i
     case CUDNN_SOURCE_WRITE:
         st->operand[n].index = region_write(r, o->tensor);
         break;
+    case CUDNN_SOURCE_ZERO:
     case CUDNN_SOURCE_NONE:
         break;
     }
@@ -159,7 +166,8 @@ static struct cudnn_plan *retry_plan(struct cudnn_claim *c, bool bias_apart, boo
                                .nnode = c->nnode,
                                .bias = -1,
                                .bias_apart = bias_apart,
-                               .plain = plain};
+                               .plain = plain,
+                               .bits = c->bits};
 
     memcpy(next.node, c->node, sizeof(next.node));
     *c = next;
@@ -195,6 +203,7 @@ const char *cudnn_claim(struct cudnn_claim *c, struct region *r)
 
 static void *operand(const struct step *s, const struct cudnn_state *st, int i)
 {
+    static float zero;
     int pos = st->operand[i].index;
 
     switch (st->operand[i].source) {
@@ -209,6 +218,8 @@ static void *operand(const struct step *s, const struct cudnn_state *st, int i)
         return (char *)s->derived[pos] + st->operand[i].offset;
     case CUDNN_SOURCE_SCRATCH:
         return (char *)s->workspace + st->operand[i].offset;
+    case CUDNN_SOURCE_ZERO:
+        return &zero;
     case CUDNN_SOURCE_NONE:
         break;
     }

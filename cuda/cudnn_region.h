@@ -36,6 +36,7 @@ enum cudnn_source {
     CUDNN_SOURCE_PADDED,  /* a parameter padded with zeros: cuda/pad.h */
     CUDNN_SOURCE_WRITE,   /* the result */
     CUDNN_SOURCE_SCRATCH, /* the result in 16 bits, converted and cut after the plan */
+    CUDNN_SOURCE_ZERO,    /* a number on the host */
 };
 
 struct cudnn_operand {
@@ -64,6 +65,7 @@ struct cudnn_claim {
     struct tensor *joined;
     struct node *slice; /* slice of `joined`; duplicated */
     bool plain;         /* no zero padding */
+    bool bits; /* plan as if relus stored bits for cuDNN, and their gradients read them */
 };
 
 /*

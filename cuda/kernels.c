@@ -1,6 +1,7 @@
 #include "cuda/kernels.h"
 
 #include "cuda/conv2d_stats.h"
+#include "cuda/relu_bits.h"
 #include "cuda/residual.h"
 
 const struct kernel *const cuda_kernels[] = {
@@ -46,6 +47,7 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_normalize_kernel,
     &cuda_cast_kernel,
     &cuda_pointwise,
+    &cuda_relu_bits,
     &cuda_expr,
     &cuda_reduce_sum,
     &cuda_residual_sum,

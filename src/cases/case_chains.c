@@ -49,10 +49,10 @@ void case_bn_add_relu(struct case_build *c, const struct op_case *row,
 {
     struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED);
     struct tensor *y = case_image(c, "y", s->dim, CASE_SIGNED);
+    const struct relu_attrs *a = row->attrs;
 
-    (void)row;
-    x = batchnorm(c->b, x, "bn");
-    case_output(c, relu(c->b, add(c->b, x, y, "add"), "relu"));
+    x = add(c->b, batchnorm(c->b, x, "bn"), y, "add");
+    case_output(c, relu(c->b, x, "relu", .limit = a ? a->limit : 0));
 }
 
 /* The end of ERFNet's block; the shortcut is also read later. */

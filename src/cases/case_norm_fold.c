@@ -30,6 +30,26 @@ void case_norm_fold(struct case_build *c, const struct op_case *row,
     (void)norm_fold_lower(c->b->g, DTYPE_F32, always, NULL);
 }
 
+/* Two ends of bottlenecks, the first with a projected shortcut, and the convolution after
+ * each: the masks of their relus are bits of different orders. */
+void case_norm_fold_twice(struct case_build *c, const struct op_case *row,
+                          const struct case_size *s)
+{
+    int64_t wide[] = {s->dim[IMAGE_N], s->out, s->dim[IMAGE_H], s->dim[IMAGE_W]};
+    struct tensor *x = case_image(c, "x", s->dim, row->fill), *y, *z;
+
+    y = batchnorm(c->b, conv2d(c->b, x, "0.conv3", .out = s->out, .kernel = 1), "0.bn3");
+    z = batchnorm(c->b, case_image(c, "shortcut", wide, CASE_SIGNED), "0.downsample");
+    x = relu(c->b, add(c->b, y, z, "0.add"), "0.act");
+    y = conv2d(c->b, x, "1.conv1", .out = (int)s->dim[IMAGE_C], .kernel = 1);
+    y = relu(c->b, batchnorm(c->b, y, "1.bn1"), "1.act1");
+    y = batchnorm(c->b, conv2d(c->b, y, "1.conv3", .out = s->out, .kernel = 1), "1.bn3");
+    x = relu(c->b, add(c->b, y, x, "1.add"), "1.act");
+    y = conv2d(c->b, x, "2.conv", .out = s->out, .kernel = 1);
+    case_output(c, add(c->b, y, x, "2.add"));
+    (void)norm_fold_lower(c->b->g, DTYPE_F32, always, NULL);
+}
+
 void case_gram(struct case_build *c, const struct op_case *row, const struct case_size *s)
 {
     struct tensor **m = gram(c->b, case_image(c, "x", s->dim, row->fill), "gram");

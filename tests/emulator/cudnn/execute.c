@@ -137,7 +137,7 @@ static void check_work(struct work *w)
     for (int i = 0; i < w->ntensor; i++)
         if (t[i].real && !t[i].by_value)
             emulator_expect_memory(p[i].p,
-                                   (size_t)(tensor_span(&t[i]) * tensor_size(t[i].type)),
+                                   (size_t)tensor_bytes(&t[i]),
                                    "a tensor of a cuDNN plan");
     if (w->workspace_size)
         emulator_expect_memory(w->workspace, (size_t)w->workspace_size,
@@ -271,8 +271,9 @@ static bool mark_or_find(const struct tensor *t, const char *cursor, const char 
 
         for (int i = 0; i < t->rank; i++)
             offset += index[i] * t->strides[i];
+        offset = t->type == CUDNN_DATA_BOOLEAN ? offset / 8 : offset * size;
         for (int64_t b = 0; b < size; b++) {
-            char *byte = &map[cursor - first + offset * size + b];
+            char *byte = &map[cursor - first + offset + b];
 
             if (!mark && *byte)
                 return true;
@@ -312,7 +313,7 @@ static cudnnStatus_t check_overlaps(const struct graph *g, const union place *p,
 
     for (int i = 0; i < g->ntensor; i++)
         bytes[i] = g->tensor[i].real && !g->tensor[i].by_value
-                       ? tensor_span(&g->tensor[i]) * tensor_size(g->tensor[i].type)
+                       ? tensor_bytes(&g->tensor[i])
                        : 0;
     for (int i = 0; i < g->ntensor; i++) {
         if (bytes[i] && size && overlap(p[i].p, bytes[i], workspace, size))

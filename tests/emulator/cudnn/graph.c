@@ -37,6 +37,13 @@ int64_t tensor_span(const struct tensor *t)
     return last + 1;
 }
 
+int64_t tensor_bytes(const struct tensor *t)
+{
+    int64_t span = tensor_span(t);
+
+    return t->type == CUDNN_DATA_BOOLEAN ? (span + 7) / 8 : span * tensor_size(t->type);
+}
+
 /* Returns the index of the tensor, adding it if its id is new; -1 if two tensors have one
  * id. */
 static int add_tensor(struct graph *g, const struct descriptor *d)

@@ -138,6 +138,8 @@ uint64_t graph_hash(const struct graph *g);
 
 /* Returns the elements from the first to the last, including gaps. */
 int64_t tensor_span(const struct tensor *t);
-int64_t tensor_size(int type); /* bytes per element */
+int64_t tensor_size(int type); /* bytes per element; of booleans, in a number on the host */
+/* Bytes in memory, where a byte has eight booleans. */
+int64_t tensor_bytes(const struct tensor *t);
 
 #endif

@@ -90,6 +90,9 @@ static const char *op_unsupported(const struct graph *g, const struct op *op)
 {
     if (is_convolution(op->kind))
         return convolution_unsupported(g, op);
+    if (op->kind == KIND(POINTWISE) && op->mode >= CUDNN_POINTWISE_CMP_EQ &&
+        op->mode <= CUDNN_POINTWISE_CMP_LE && op->sums != CUDNN_DATA_FLOAT)
+        return "comparisons outside of attention are computed in float";
     if (op->kind == KIND(GEN_STATS) && g->nop == 1)
         return "statistics alone have no engine";
     return NULL;

@@ -63,6 +63,13 @@ void value_shape(struct value *x, const struct tensor *t)
     }
 }
 
+/* Returns the mask of boolean i within its byte. NVIDIA does not document the order; this
+ * one differs from that of our kernels, which must not depend on it. */
+static unsigned bit_of(int64_t i)
+{
+    return 0x80u >> i % 8;
+}
+
 static float load(const void *p, int64_t i, int type)
 {
     switch (type) {
@@ -80,7 +87,9 @@ static float load(const void *p, int64_t i, int type)
         return (float)((const int32_t *)p)[i];
     case CUDNN_DATA_INT64:
         return (float)((const int64_t *)p)[i];
-    default: /* uint8, boolean */
+    case CUDNN_DATA_BOOLEAN:
+        return (((const uint8_t *)p)[i / 8] & bit_of(i)) != 0;
+    default: /* uint8 */
         return (float)((const uint8_t *)p)[i];
     }
 }
@@ -93,6 +102,8 @@ static float clamp_round(float f, float low, float high)
 /* Stores f; returns the value that would be read back. */
 static float store(void *p, int64_t i, int type, float f)
 {
+    uint8_t *byte;
+
     switch (type) {
     case CUDNN_DATA_FLOAT:
         ((float *)p)[i] = f;
@@ -116,7 +127,8 @@ static float store(void *p, int64_t i, int type, float f)
         ((int64_t *)p)[i] = (int64_t)f;
         break;
     case CUDNN_DATA_BOOLEAN:
-        ((uint8_t *)p)[i] = f != 0;
+        byte = (uint8_t *)p + i / 8;
+        *byte = (uint8_t)(f != 0 ? *byte | bit_of(i) : *byte & ~bit_of(i));
         break;
     default:
         ((uint8_t *)p)[i] = (uint8_t)clamp_round(f, 0, 255);
@@ -160,7 +172,7 @@ void value_store(struct value *x, const struct tensor *t, void *p)
 
 void value_round(struct value *x, int type)
 {
-    uint64_t one;
+    uint64_t one = 0;
 
     for (int64_t i = 0; type != CUDNN_DATA_FLOAT && i < x->count; i++)
         x->v[i] = store(&one, 0, type, x->v[i]);
