@@ -227,8 +227,11 @@ static bool row_warmup(struct view *v)
     return true;
 }
 
+/* Limits only the warm-up of row_warmup. */
 static bool row_warmup_share(struct view *v)
 {
+    if (config_is_given(v->cfg, "TRAIN.WARMUP_EPOCHS"))
+        return false;
     set_value(v, "0.1");
     strbuf_addstr(&v->why, "a short run has a short warm-up");
     return true;

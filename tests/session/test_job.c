@@ -45,6 +45,22 @@ static void what_is_set_stays(void **state)
     config_release(&cfg);
 }
 
+/* A tenth of the run is the limit of the default warm-up only. */
+static void given_warmup_is_whole(void **state)
+{
+    const struct job job = {.images = 1600, .side = 300, .world = 1};
+    struct config cfg;
+
+    (void)state;
+    config_init(&cfg);
+    config_set_for(&cfg, "TRAIN.EPOCHS", "10", "--epochs");
+    config_set_for(&cfg, "TRAIN.WARMUP_EPOCHS", "3", "--warmup-epochs");
+    follow(&cfg, &job);
+    assert_false(cfg.train.warmup_share.has);
+    assert_int_equal(schedule_fill(&cfg, 25, 1).warmup, 75);
+    config_release(&cfg);
+}
+
 /* AUG.LIST replaces augmentations, so their defaults do not depend on the job. */
 static void list_replaces_defaults(void **state)
 {
@@ -191,7 +207,7 @@ int main(void)
         cmocka_unit_test(what_is_set_stays),     cmocka_unit_test(list_replaces_defaults),
         cmocka_unit_test(ema_of_short_runs),     cmocka_unit_test(rates_follow_the_batch),
         cmocka_unit_test(optimizers_have_rates), cmocka_unit_test(inputs_are_the_models),
-        cmocka_unit_test(augmentation_follows),
+        cmocka_unit_test(augmentation_follows),  cmocka_unit_test(given_warmup_is_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
