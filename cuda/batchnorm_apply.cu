@@ -292,7 +292,7 @@ struct apply_args {
     affine ax, ar;
     channel_mask mask;
     void *y;
-    uint8_t *bits; /* NULL: none */
+    uint8_t *bits; /* may be NULL */
 };
 
 static apply_args args_of(const struct step *s, const apply_state *st)

@@ -8,7 +8,7 @@
 #include "ops/conv2d.h"
 #include "ops/dropout.h"
 
-/* Gets the microseconds of the chain's plan, 0 if it was not timed; returns false if there
+/* Adds the microseconds of the chain's plan, 0 if it was not timed; returns false if there
  * is no engine. */
 static bool plan_time(struct cudnn_claim *c, bool bits, double *us)
 {
@@ -20,8 +20,8 @@ static bool plan_time(struct cudnn_claim *c, bool bits, double *us)
     return !plan->why;
 }
 
-/* False if the backward phase recomputes t, or does not need it: with activation
- * checkpointing, bits would be another tensor to keep. */
+/* True if the backward phase reads t. If it does not, it recomputes t (activation
+ * checkpointing), and bits would be another tensor to keep. */
 static bool is_kept(const struct graph *g, const struct tensor *t)
 {
     const struct node *n;
@@ -32,7 +32,8 @@ static bool is_kept(const struct graph *g, const struct tensor *t)
     return false;
 }
 
-/* The same for the chain of n and `core`, with y and with bits. */
+/* Adds the times of the plans for the chain of n and `core`, with y and with bits; returns
+ * false if either has no engine or the input is not kept for the backward phase. */
 static bool chain_times(struct graph *g, struct node *n, struct device *dev,
                         const struct op *core, double *with_y, double *with_bits)
 {

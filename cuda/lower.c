@@ -11,15 +11,15 @@
 #include "ops/pad_end.h"
 #include "ops/relu_bits.h"
 
-/* Returns the batch norm by statistics of its batch that makes t, the term of a sum,
- * directly or through a dropout2d; or NULL. */
+/* Returns the batch norm that computes t, directly or through a dropout2d, with the
+ * statistics of the batch; or NULL. */
 static const struct node *norm_of(const struct graph *g, const struct tensor *t)
 {
-    const struct node *drop = sole_producer(g, t, &op_dropout2d), *n, *from;
+    const struct node *drop = sole_producer(g, t, &op_dropout2d), *n, *scale;
 
     n = sole_producer(g, drop ? drop->in[DROPOUT_X] : t, &op_batchnorm_apply);
-    from = n ? n->in[BATCHNORM_APPLY_SCALE]->producer : NULL;
-    return from && from->op == &op_batchnorm_finalize ? n : NULL;
+    scale = n ? n->in[BATCHNORM_APPLY_SCALE]->producer : NULL;
+    return scale && scale->op == &op_batchnorm_finalize ? n : NULL;
 }
 
 /* True if the sums of this batch norm's gradient read dz, directly or through a dropout2d. */
@@ -40,9 +40,9 @@ static bool sums_read(const struct graph *g, const struct tensor *dz,
 }
 
 /*
- * A relu after the sum of a batch norm and a shortcut: our kernel makes y
- * (cuda/batchnorm_apply.cu), and ours reads it in the gradient (cuda/batchnorm_grad.cu), where
- * bits are a sixteenth of its bytes. Elsewhere y is an operand of a library's fused kernel, or
+ * True for a relu after the sum of a batch norm and a shortcut: our kernels write y
+ * (cuda/batchnorm_apply.cu) and read it in the gradient (cuda/batchnorm_grad.cu), where
+ * bits take a sixteenth of its bytes. Elsewhere y is an operand of a library's fused kernel, or
  * the mask follows from what the gradient reads anyway.
  */
 static bool ends_block(const struct graph *g, const struct node *relu,

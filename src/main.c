@@ -122,8 +122,8 @@ static void follow_job(struct config *cfg, const struct verb *v,
         job_preset(cfg, &job);
 }
 
-/* Prints the mistakes; returns the exit code. The launcher ends all processes when the
- * first one exits, so mistakes that all have are printed once. */
+/* Prints the mistakes; returns the exit code. All processes of a run have the same ones:
+ * the first process prints them, and the launcher ends the others while they wait. */
 static int refuse(const struct verb *v, const struct cmdline *line, struct problems *p,
                   bool understood, int code)
 {

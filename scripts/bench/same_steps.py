@@ -7,8 +7,8 @@
 Both start from the same weights of timm and see the same images of DATA/train/CLASS/*.jpg in
 the same order, without augmentation, in fp32, with the recipe of configs/cifar10/mobilenetv2.yaml
 otherwise (SGD with momentum, cosine schedule without warmup, the first two strides left out).
-The learning rate is small: with that of the recipe, rounding decides after a few steps. That of
-MobileNetV2 must be even smaller (1e-6), because its first steps magnify rounding most.
+The learning rate is small, because with the recipe's rate rounding errors grow within a few steps
+until nothing can be compared. MobileNetV2 needs an even smaller one (1e-6).
 Compared are the quantities of scripts/random_recipes.py, with its tolerances: ten times the
 difference between PyTorch in fp32 and in fp64. Prints the losses of all steps.
 """

@@ -14,17 +14,11 @@ case_build_fn case_patch_mask;
 case_build_fn case_flip, case_flip_labels;
 case_build_fn case_color_jitter;
 case_build_fn case_erase;
-case_build_fn case_conv2d;
-case_build_fn case_conv_transpose2d;
-case_build_fn case_linear;
-case_build_fn case_linear_image;
-case_build_fn case_linear_bias;
+case_build_fn case_conv2d, case_conv_transpose2d;
+case_build_fn case_linear, case_linear_image, case_linear_bias;
 case_build_fn case_batchnorm;
-case_build_fn case_batchnorm_parts;
-case_build_fn case_batchnorm_stats;
-case_build_fn case_batchnorm_finalize;
-case_build_fn case_batchnorm_fold;
-case_build_fn case_batchnorm_sync;
+case_build_fn case_batchnorm_parts, case_batchnorm_stats, case_batchnorm_finalize,
+    case_batchnorm_fold, case_batchnorm_sync;
 case_build_fn case_batchnorm_grad_parts;
 case_build_fn case_gram, case_gram_grad;
 case_build_fn case_norm_fold, case_norm_fold_twice, case_norm_fold_vectors,

@@ -23,7 +23,7 @@ struct grad_stats_attrs {
 };
 
 void grad_stats(struct builder *b, struct tensor *grads, struct tensor *control);
-/* group NULL: everything is local. `first` is a multiple of 16. */
+/* `group` may be NULL: the sums are those of this process. `start` is a multiple of 16. */
 void grad_stats_shared(struct builder *b, struct tensor *grads, struct tensor *control,
                        const struct collective *group, int64_t start, int64_t len);
 

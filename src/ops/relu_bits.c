@@ -118,7 +118,7 @@ bool relu_bits_are(const struct node *n, const struct op *op, int order)
 
 /* ---- lowering ---- */
 
-/* Returns the only gradient of relu n; NULL if there is none. */
+/* Returns the gradient of relu n, or NULL if it has none or several. */
 static struct node *gradient_of(const struct graph *g, const struct node *n)
 {
     struct node *reader, *found = NULL;
@@ -133,7 +133,7 @@ static struct node *gradient_of(const struct graph *g, const struct node *n)
     return found;
 }
 
-/* A relu and its gradient, at the gradient's index and at the relu's. */
+/* What replaces a node: `grad` is set for a relu, `bits` for its gradient. */
 struct pair {
     struct node *grad;   /* of this relu */
     int order;           /* of its bits */
