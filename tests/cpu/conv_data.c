@@ -51,9 +51,35 @@ static void fill(void *p, enum dtype t, int64_t n, uint32_t what)
             ((uint16_t *)p)[i] = bf16_from_float(random_float(i, what));
 }
 
+/* Returns the n elements as doubles, allocated. */
+static double *doubles(const struct buffer *b, enum dtype t, int64_t n)
+{
+    double *v = xcalloc((size_t)n, sizeof(*v));
+
+    for (int64_t i = 0; i < n; i++)
+        v[i] = conv_get(b->p, t, i);
+    return v;
+}
+
+/* One tap of one result: n inputs at x, with weights at w. Returns their sum. */
+static double tap(const double *restrict x, const double *restrict w, double dy, int n,
+                  double *restrict dx, double *restrict dw)
+{
+    double sum = 0;
+
+    for (int i = 0; i < n; i++) {
+        sum += x[i] * w[i];
+        dx[i] += dy * w[i];
+        dw[i] += dy * x[i];
+    }
+    return sum;
+}
+
 static void for_all_taps(struct conv_data *d)
 {
     const struct conv_shape *s = &d->s;
+    double *px = doubles(&d->x, s->type, d->nx), *dy = doubles(&d->y, s->type, d->ny);
+    double *w = doubles(&d->w, DTYPE_F32, d->nw);
 
     for (int n = 0; n < s->n; n++)
         for (int oy = 0; oy < s->ho; oy++)
@@ -70,21 +96,16 @@ static void for_all_taps(struct conv_data *d)
                         for (int k = 0; k < s->k; k++) {
                             int64_t wi =
                                 (((int64_t)k * s->kernel_h + r) * s->kernel_w + c) * s->c;
-                            double dy = conv_get(d->y.p, s->type, yi + k), sum = 0;
 
-                            for (int i = 0; i < s->c; i++) {
-                                double w = conv_get(d->w.p, DTYPE_F32, wi + i);
-                                double v = conv_get(d->x.p, s->type, xi + i);
-
-                                sum += v * w;
-                                d->want_dx[xi + i] += dy * w;
-                                d->want_dw[wi + i] += dy * v;
-                            }
-                            d->want_y[yi + k] += sum;
+                            d->want_y[yi + k] += tap(px + xi, w + wi, dy[yi + k], s->c,
+                                                     d->want_dx + xi, d->want_dw + wi);
                         }
                     }
     for (int64_t i = 0; i < d->ny; i++)
-        d->want_db[i % s->k] += conv_get(d->y.p, s->type, i);
+        d->want_db[i % s->k] += dy[i];
+    free(px);
+    free(dy);
+    free(w);
 }
 
 struct conv_data conv_data_new(const struct conv_shape *s)

@@ -157,7 +157,7 @@ static void folders_in_a_tar_are_classes(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        char *src = xasprintf("%s/files/%d.png", GOLDEN, i), dst[8];
+        char *src = xasprintf("%s/files/%d.png", GOLDEN, i), dst[16];
 
         snprintf(dst, sizeof(dst), "%d.png", i);
         golden_copy_file(src, dir, dst);
