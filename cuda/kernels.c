@@ -64,7 +64,6 @@ const struct kernel *const cuda_kernels[] = {
     &cuda_constant,
     &cuda_matmul,
     &cuda_softmax,
-    &cuda_patch_merge,
     &cuda_tokens,
     &cuda_position,
     &cuda_position,

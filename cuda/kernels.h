@@ -17,7 +17,7 @@ extern const struct kernel cuda_gram, cuda_gram_grad, cuda_norm_fold, cuda_norm_
 extern const struct kernel cuda_batchnorm_stats, cuda_batchnorm_apply,
     cuda_batchnorm_fold, cuda_batchnorm_grad_stats, cuda_batchnorm_grad_apply;
 extern const struct kernel cuda_maxpool2d, cuda_avgpool2d, cuda_global_avgpool,
-    cuda_pad_shortcut, cuda_patch_merge, cuda_qlayer, cuda_qlayer_plain, cuda_quantize,
+    cuda_pad_shortcut, cuda_qlayer, cuda_qlayer_plain, cuda_quantize,
     cuda_position, cuda_tokens, cuda_augment, cuda_patch_mask, cuda_resize,
     cuda_normalize_kernel;
 extern const struct kernel cuda_resample, cuda_pool2d, cuda_pad_end, cuda_groupnorm,

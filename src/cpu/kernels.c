@@ -84,7 +84,6 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_constant,
     &cpu_matmul,
     &cpu_softmax,
-    &cpu_patch_merge,
     &cpu_tokens,
     &cpu_position,
     &cpu_dropout,

@@ -1,4 +1,4 @@
-/* strided_copy and its gradient: elements are bytes; runs without gaps are copied whole. */
+/* strided_copy and its gradient: elements are bytes. */
 #include "ops/strided_copy.h"
 
 #include <string.h>
@@ -24,55 +24,96 @@ static const char *strided_copy_claim(struct region *r, struct graph *g, struct 
     return NULL;
 }
 
-struct job {
-    const char *src;
-    char *dst;
-    size_t each;
-    int n; /* outer loops */
-    int64_t len[STRIDED_COPY_DIMS], stride[STRIDED_COPY_DIMS];
-    bool back; /* of the gradient: writes where the other one reads */
+enum { RUN = 8 }; /* rows that are worth a loop of their own */
+
+struct loop {
+    int64_t len, src, dst;
 };
 
-/* Copies n elements to consecutive places from places that are `step` apart, or back. */
+struct job {
+    const struct device *dev;
+    const char *src;
+    char *dst;
+    int64_t each;
+    struct loop row, rows; /* the innermost loop, and one over such rows */
+    int n;                 /* of the other loops */
+    int64_t len[STRIDED_COPY_DIMS], in_src[STRIDED_COPY_DIMS], in_dst[STRIDED_COPY_DIMS];
+};
+
+/* Copies n elements that are dst_step and src_step apart, one of which is 1. */
 #define COPY(T)                                                                          \
-    static void gather_##T(T *to, const T *from, int64_t n, int64_t step)                \
+    static void copy_##T(T *dst, int64_t dst_step, const T *src, int64_t src_step,       \
+                         int64_t n)                                                      \
     {                                                                                    \
-        for (int64_t i = 0; i < n; i++)                                                  \
-            to[i] = from[i * step];                                                      \
-    }                                                                                    \
-    static void scatter_##T(T *to, const T *from, int64_t n, int64_t step)               \
-    {                                                                                    \
-        for (int64_t i = 0; i < n; i++)                                                  \
-            to[i * step] = from[i];                                                      \
+        if (dst_step == 1)                                                               \
+            for (int64_t i = 0; i < n; i++)                                              \
+                dst[i] = src[i * src_step];                                              \
+        else                                                                             \
+            for (int64_t i = 0; i < n; i++)                                              \
+                dst[i * dst_step] = src[i];                                              \
     }
 COPY(uint16_t)
 COPY(uint32_t)
 
-static void copy_row(const struct job *j, char *dst, const char *src)
+static void copy_run(const struct job *j, char *dst, const char *src, int64_t rows)
 {
-    int64_t n = j->len[j->n], step = j->stride[j->n];
+    const struct loop *row = &j->row;
+    int64_t dst_next = j->rows.dst * j->each, src_next = j->rows.src * j->each;
 
-    if (step == 1)
-        memcpy(dst, src, (size_t)n * j->each);
-    else if (j->each == 4)
-        (j->back ? scatter_uint32_t : gather_uint32_t)((uint32_t *)dst,
-                                                       (const uint32_t *)src, n, step);
-    else
-        (j->back ? scatter_uint16_t : gather_uint16_t)((uint16_t *)dst,
-                                                       (const uint16_t *)src, n, step);
+    if (row->src == 1 && row->dst == 1) {
+        j->dev->loops->copy_rows(dst, dst_next, src, src_next, row->len * j->each, rows);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++, dst += dst_next, src += src_next)
+        if (j->each == 4)
+            copy_uint32_t((uint32_t *)dst, row->dst, (const uint32_t *)src, row->src,
+                          row->len);
+        else
+            copy_uint16_t((uint16_t *)dst, row->dst, (const uint16_t *)src, row->src,
+                          row->len);
 }
 
-/* Rows [lo, hi): values of the outer loops. */
-static void copy_rows(void *arg, int64_t lo, int64_t hi)
+/* Rows [lo, hi). */
+static void copy_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
 
-    for (int64_t i = lo; i < hi; i++) {
-        size_t place = (size_t)strided_copy_place(j->len, j->stride, j->n, i) * j->each;
-        size_t row = (size_t)(i * j->len[j->n]) * j->each;
+    for (int64_t i = lo, run; i < hi; i += run) {
+        int64_t outer = i / j->rows.len, first = i % j->rows.len;
+        int64_t src = strided_copy_place(j->len, j->in_src, j->n, outer);
+        int64_t dst = strided_copy_place(j->len, j->in_dst, j->n, outer);
 
-        copy_row(j, j->dst + (j->back ? place : row), j->src + (j->back ? row : place));
+        run = j->rows.len - first < hi - i ? j->rows.len - first : hi - i;
+        copy_run(j, j->dst + (dst + first * j->rows.dst) * j->each,
+                 j->src + (src + first * j->rows.src) * j->each, run);
     }
+}
+
+/* Sets the loops: the gradient writes where the other one reads. Returns the number of rows. */
+static int64_t set_loops(struct job *j, const struct strided_copy_attrs *a, bool back)
+{
+    int64_t len[STRIDED_COPY_DIMS], stride[STRIDED_COPY_DIMS], in_y = 1, rows = 1;
+    struct loop all[STRIDED_COPY_DIMS] = {{1, 1, 1}}; /* a single element */
+    int n = strided_copy_loops(a, len, stride), inner = 0;
+
+    for (int d = n - 1; d >= 0; d--) {
+        all[d] = back ? (struct loop){len[d], in_y, stride[d]}
+                      : (struct loop){len[d], stride[d], in_y};
+        in_y *= len[d];
+    }
+    j->row = all[n ? n - 1 : 0];
+    for (int d = 0; d < n - 1; d++) {
+        rows *= len[d];
+        inner = len[d] >= RUN || len[d] >= len[inner] ? d : inner;
+    }
+    j->rows = n > 1 ? all[inner] : (struct loop){1, 0, 0};
+    for (int d = 0; d < n - 1; d++)
+        if (d != inner) {
+            j->len[j->n] = len[d];
+            j->in_src[j->n] = all[d].src;
+            j->in_dst[j->n++] = all[d].dst;
+        }
+    return rows;
 }
 
 /* The gradient of repeated elements: loops over the elements of x, and over the repeats of
@@ -140,26 +181,19 @@ static void run_sums(const struct step *s, struct device *dev)
 static void strided_copy_run(struct step *s, struct device *dev)
 {
     const struct strided_copy_attrs *a = s->node->attrs;
-    size_t each = dtype_size(s->out_tensor[0]->dtype), skip = (size_t)a->offset * each;
-    struct job j = {.each = each, .back = s->node->op == &op_strided_copy_grad};
-    int64_t rows = 1;
+    int64_t each = (int64_t)dtype_size(s->out_tensor[0]->dtype), skip = a->offset * each;
+    bool back = s->node->op == &op_strided_copy_grad;
+    struct job j = {.dev = dev, .each = each};
 
-    if (j.back && !strided_copy_is_unique(a)) {
+    if (back && !strided_copy_is_unique(a)) {
         run_sums(s, dev);
         return;
     }
-    j.n = strided_copy_loops(a, j.len, j.stride) - 1;
-    if (j.n < 0) { /* one element */
-        j.n = 0;
-        j.len[0] = j.stride[0] = 1;
-    }
-    for (int d = 0; d < j.n; d++)
-        rows *= j.len[d];
-    j.src = (const char *)s->in[0] + (j.back ? 0 : skip);
-    j.dst = (char *)s->out[0] + (j.back ? skip : 0);
-    if (j.back)
+    j.src = (const char *)s->in[0] + (back ? 0 : skip);
+    j.dst = (char *)s->out[0] + (back ? skip : 0);
+    if (back && tensor_len(s->in_tensor[0]) != tensor_len(s->out_tensor[0]))
         memset(s->out[0], 0, tensor_size(s->out_tensor[0]));
-    cpu_for(dev, rows, 1, copy_rows, &j);
+    cpu_for(dev, set_loops(&j, a, back), 1, copy_part, &j);
 }
 
 const struct kernel cpu_strided_copy = {

@@ -80,8 +80,7 @@ convert_fn convert_add, convert_layer_scale, convert_scale_channels, convert_lay
 convert_fn convert_expr;
 /* shape.c */
 convert_fn convert_view, convert_concat_op, convert_slice_op, convert_pad_end,
-    convert_pad_shortcut, convert_patch_merge, convert_prepend_token,
-    convert_slice_tokens, convert_add_position;
+    convert_pad_shortcut, convert_prepend_token, convert_add_position;
 /* strided.c */
 convert_fn convert_strided_copy, convert_strided_copy_grad;
 /* general.c */

@@ -6,7 +6,6 @@
 #include "ops/image.h"
 #include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
-#include "ops/patch_merge.h"
 #include "ops/position.h"
 #include "ops/tokens.h"
 #include "ops/view.h"
@@ -84,22 +83,6 @@ const char *convert_pad_shortcut(struct convert *c, const struct node *n)
         (const int64_t[]){0, a->before, 0, 0, 0, a->out - a->in_c - a->before, 0, 0});
 }
 
-const char *convert_patch_merge(struct convert *c, const struct node *n)
-{
-    const struct patch_merge_attrs *a = n->attrs;
-    const int64_t h = a->in_h + a->in_h % 2, w = a->in_w + a->in_w % 2;
-    const char *v = convert_value(c, n->in[PATCH_MERGE_X]), *row[2], *part[4];
-
-    v = convert_pad(c, v, 4,
-                    (const int64_t[]){0, 0, 0, 0, 0, a->in_h % 2, a->in_w % 2, 0});
-    for (int y = 0; y < 2; y++)
-        row[y] = convert_slice(c, v, 1, y, h, 2);
-    for (int x = 0; x < 2; x++)
-        for (int y = 0; y < 2; y++)
-            part[2 * x + y] = convert_slice(c, row[y], 2, x, w, 2);
-    return convert_concat(c, -1, ONNX_IN(part[0], part[1], part[2], part[3]));
-}
-
 /* Expand: one copy of the tokens per image, for any batch size. */
 const char *convert_prepend_token(struct convert *c, const struct node *n)
 {
@@ -114,17 +97,6 @@ const char *convert_prepend_token(struct convert *c, const struct node *n)
         ONNX_IN(shape, onnx_int64s(c->x, CONVERT_DIMS(token->dim[1], token->dim[2]))));
     t = onnx_node(c->x, "Expand", ONNX_IN(t, shape));
     return convert_concat(c, 1, ONNX_IN(t, x));
-}
-
-const char *convert_slice_tokens(struct convert *c, const struct node *n)
-{
-    const struct slice_tokens_attrs *a = n->attrs;
-    const char *v = convert_slice(c, convert_value(c, n->in[SLICE_TOKENS_X]), 1, a->first,
-                                  a->first + a->len, 1);
-
-    return a->flat ? onnx_node(c->x, "Squeeze",
-                               ONNX_IN(v, onnx_int64s(c->x, CONVERT_DIMS(1))))
-                   : v;
 }
 
 const char *convert_add_position(struct convert *c, const struct node *n)

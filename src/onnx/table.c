@@ -20,7 +20,6 @@
 #include "ops/moe_route.h"
 #include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
-#include "ops/patch_merge.h"
 #include "ops/position.h"
 #include "ops/qkv_bias.h"
 #include "ops/qlayer.h"
@@ -65,9 +64,7 @@ const struct convert_row convert_table[] = {
     {&op_global_avgpool, convert_global_avgpool},
     {&op_pad_end, convert_pad_end},
     {&op_pad_shortcut, convert_pad_shortcut},
-    {&op_patch_merge, convert_patch_merge},
     {&op_prepend_token, convert_prepend_token},
-    {&op_slice_tokens, convert_slice_tokens},
     {&op_add_position, convert_add_position},
     {&op_window_attention, convert_window_attention},
     {&op_cpb_table, convert_cpb_table},

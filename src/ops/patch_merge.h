@@ -2,23 +2,13 @@
  * patch_merge: concatenates the channels of four neighboring pixels (Liu et al. 2021,
  * arXiv 2103.14030, section 3.1): plain [B,H,W,C] to [B,ceil(H/2),ceil(W/2),4C] in the
  * order (even row, even column), (odd row, even column), (even row, odd column), (odd
- * row, odd column). Pixels outside are zero.
+ * row, odd column). Pixels outside are zero. It is a copy (ops/strided_copy.h).
  */
 #ifndef OPS_PATCH_MERGE_H
 #define OPS_PATCH_MERGE_H
 
 #include "graph/graph.h"
 
-struct patch_merge_attrs {
-    const char *layer;
-    int in_h, in_w; /* set by the builder: H and W of x */
-};
-
-enum { PATCH_MERGE_X };
-enum { PATCH_MERGE_GRAD_DY }; /* dx [B,in_h,in_w,C] */
-
 struct tensor *patch_merge(struct builder *b, struct tensor *x, const char *layer);
-
-extern const struct op op_patch_merge, op_patch_merge_grad;
 
 #endif

@@ -56,7 +56,6 @@
 #include "ops/pad_end.h"
 #include "ops/pad_shortcut.h"
 #include "ops/patch_mask.h"
-#include "ops/patch_merge.h"
 #include "ops/position.h"
 #include "ops/qkv_bias.h"
 #include "ops/qlayer.h"
@@ -155,11 +154,7 @@ const struct op *const op_table[] = {
     &op_gather,
     &op_gather_grad,
     &op_constant,
-    &op_patch_merge,
-    &op_patch_merge_grad,
     &op_prepend_token,
-    &op_slice_tokens,
-    &op_slice_tokens_grad,
     &op_add_position,
     &op_batch_sum,
     &op_dropout,

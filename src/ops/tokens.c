@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "graph/autodiff.h"
 #include "graph/kernel.h"
 #include "ops/image.h"
 #include "ops/position.h"
+#include "ops/strided_copy.h"
 
 enum { B, N, C }; /* the dims of tokens */
 
@@ -75,111 +77,29 @@ const struct op op_prepend_token = {
     .ref = prepend_token_ref,
 };
 
-static const struct attr slice_tokens_attr_table[] = {
-    ATTR_INT(struct slice_tokens_attrs, first, 0, 1 << 20, "the first token"),
-    ATTR_INT(struct slice_tokens_attrs, len, 1, 1 << 20, "tokens"),
-    ATTR_INT(struct slice_tokens_attrs, flat, 0, 1, "one token, without its dim"),
-    {0},
-};
-
-static struct tensor *slice(struct builder *b, struct tensor *x,
-                            struct slice_tokens_attrs a)
+/* Returns tokens [first, first + len); a single one may lose its dim. */
+static struct tensor *slice(struct builder *b, struct tensor *x, int first, int len,
+                            bool flat, const char *layer)
 {
-    a.tokens = (int)x->dim[N];
-    return node(b, &op_slice_tokens, a.layer, &a, &x, 1);
+    int64_t c = x->dim[C];
+    struct strided_copy_attrs a = {.layer = layer,
+                                   .n = flat ? 2 : 3,
+                                   .len = {x->dim[B], flat ? c : len, c},
+                                   .stride = {x->dim[N] * c, flat ? 1 : c, 1},
+                                   .offset = first * c};
+
+    if (!are_tokens(x))
+        BUG("layer '%s': not tokens [B,N,C]", layer);
+    return strided_copy_(b, x, &a);
 }
 
-struct tensor *slice_tokens(struct builder *b, struct tensor *x, int start, int len,
+struct tensor *slice_tokens(struct builder *b, struct tensor *x, int first, int len,
                             const char *layer)
 {
-    return slice(b, x,
-                 (struct slice_tokens_attrs){.layer = layer, .first = start, .len = len});
+    return slice(b, x, first, len, false, layer);
 }
 
 struct tensor *select_token(struct builder *b, struct tensor *x, int i, const char *layer)
 {
-    return slice(
-        b, x,
-        (struct slice_tokens_attrs){.layer = layer, .first = i, .len = 1, .flat = 1});
+    return slice(b, x, i, 1, true, layer);
 }
-
-static const char *slice_tokens_shape(struct node *n)
-{
-    const struct slice_tokens_attrs *a = n->attrs;
-    const struct tensor *x = n->in[SLICE_TOKENS_X];
-    int64_t sliced[] = {x->dim[B], a->len, x->dim[C]}, one[] = {x->dim[B], x->dim[C]};
-
-    if (!are_tokens(x))
-        return "not tokens [B,N,C]";
-    if (a->first + a->len > x->dim[N])
-        return "there are fewer tokens";
-    if (a->flat && a->len != 1)
-        return "only a single token has no dim of its own";
-    tensor_plain(n->out[0], x->dtype, a->flat ? 2 : 3, a->flat ? one : sliced);
-    return NULL;
-}
-
-static void slice_tokens_node_grad(struct builder *b, const struct node *n)
-{
-    struct tensor *dy = grad_of(b, n->out[0]);
-
-    grad_add(b, n->in[SLICE_TOKENS_X],
-             node(b, &op_slice_tokens_grad, n->layer, n->attrs, &dy, 1));
-}
-
-static void slice_tokens_ref(const struct step *s)
-{
-    const struct slice_tokens_attrs *a = s->node->attrs;
-    const struct tensor *x = s->node->in[SLICE_TOKENS_X];
-    int64_t c = x->dim[C];
-
-    copy_samples(s->out[0], a->len * c,
-                 (const float *)s->in[SLICE_TOKENS_X] + a->first * c, x->dim[N] * c,
-                 a->len * c, x->dim[B]);
-}
-
-const struct op op_slice_tokens = {
-    .name = "slice_tokens",
-    .attrs = slice_tokens_attr_table,
-    .attrs_size = sizeof(struct slice_tokens_attrs),
-    .nout = 1,
-    .precision = PRECISION_WIDEST,
-    .shape = slice_tokens_shape,
-    .grad = slice_tokens_node_grad,
-    .ref = slice_tokens_ref,
-};
-
-static const char *slice_tokens_grad_shape(struct node *n)
-{
-    const struct slice_tokens_attrs *a = n->attrs;
-    const struct tensor *dy = n->in[SLICE_TOKENS_GRAD_DY];
-    int64_t dim[] = {dy->dim[0], a->tokens, tensor_channels(dy)};
-
-    if (tensor_is_image(dy) || dy->ndim != (a->flat ? 2 : 3) ||
-        tensor_len(dy) != dim[0] * a->len * dim[2])
-        return "dy does not fit";
-    tensor_plain(n->out[0], dy->dtype, 3, dim);
-    return NULL;
-}
-
-static void slice_tokens_grad_ref(const struct step *s)
-{
-    const struct slice_tokens_attrs *a = s->node->attrs;
-    const struct tensor *x = s->node->out[0];
-    int64_t c = x->dim[C];
-    float *dx = s->out[0];
-
-    memset(dx, 0, (size_t)tensor_len(x) * sizeof(float));
-    copy_samples(dx + a->first * c, x->dim[N] * c, s->in[SLICE_TOKENS_GRAD_DY],
-                 a->len * c, a->len * c, x->dim[B]);
-}
-
-const struct op op_slice_tokens_grad = {
-    .name = "slice_tokens_grad",
-    .attrs = slice_tokens_attr_table,
-    .attrs_size = sizeof(struct slice_tokens_attrs),
-    .nout = 1,
-    .precision = PRECISION_WIDEST,
-    .shape = slice_tokens_grad_shape,
-    .ref = slice_tokens_grad_ref,
-};

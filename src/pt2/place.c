@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "ops/image.h"
 #include "ops/strided_copy.h"
-#include "ops/tokens.h"
 #include "ops/view.h"
 #include "pt2/host.h"
 
@@ -29,64 +28,6 @@ static const char *copy_name(struct pt2_import *c)
     return arena_printf(&c->b->g->arena, "%s.copy", c->node ? c->node->name : "output");
 }
 
-/* A part [first, first + len) of the middle dim of a tensor [outer, extent, inner]. */
-struct part {
-    int64_t outer, extent, inner, first, len;
-};
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Finds the part that v is, whose dims are stored in this order. */
-static bool find_part(const struct pt2_value *v, const int *order, struct part *p)
-{
-    int64_t len = 1, whole = tensor_len(v->t), all = whole, outer = 1, inner;
-    int i = v->ndim - 1;
-
-    for (; i >= 0 && (v->dim[order[i]] == 1 || v->stride[order[i]] == len); i--)
-        len *= v->dim[order[i]];
-    for (; i >= 0; i--) {
-        int d = order[i];
-
-        if (v->dim[d] == 1)
-            continue;
-        if (outer == 1)
-            all = v->stride[d];
-        else if (v->stride[d] != all * outer)
-            return false;
-        outer *= v->dim[d];
-    }
-    if (all <= 0 || outer * all != whole || v->offset + len > all)
-        return false;
-    inner = common_divisor(common_divisor(all, len), v->offset);
-    *p = (struct part){outer, all / inner, inner, v->offset / inner, len / inner};
-    return true;
-}
-
-/* Copies a part of a tensor in the order in which it is stored. Returns false if v is no
- * part. */
-static bool copy_part(struct pt2_import *c, struct pt2_value *v, const int *order)
-{
-    struct part p;
-    struct tensor *x;
-
-    if (!find_part(v, order, &p))
-        return false;
-    x = pt2_view_of(c, v->t, LAYOUT_PLAIN, 3,
-                    (const int64_t[]){p.outer, p.extent, p.inner});
-    v->t = slice_tokens(c->b, x, (int)p.first, (int)p.len, copy_name(c));
-    pt2_value_store(v, order);
-    return true;
-}
-
 /* Copies the elements into this order. */
 static void copy_strided(struct pt2_import *c, struct pt2_value *v, const int *order)
 {
@@ -103,8 +44,6 @@ static void copy_strided(struct pt2_import *c, struct pt2_value *v, const int *o
 
 bool pt2_store(struct pt2_import *c, struct pt2_value *v, const int *order)
 {
-    int now[PT2_DIMS];
-
     if (c->why->len || pt2_value_stored(v, order))
         return !c->why->len;
     if (v->host) {
@@ -113,10 +52,7 @@ bool pt2_store(struct pt2_import *c, struct pt2_value *v, const int *order)
     }
     if (!v->t)
         BUG("a value without a tensor");
-    if (!pt2_value_order(v, now))
-        (void)copy_part(c, v, now);
-    if (!pt2_value_stored(v, order))
-        copy_strided(c, v, order);
+    copy_strided(c, v, order);
     return true;
 }
 
