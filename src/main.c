@@ -64,7 +64,7 @@ static void print_config(const struct config *cfg, const char *how)
     struct strbuf s = STRBUF_INIT;
 
     config_print_names(
-        &s, cfg, CONFIG_PRINT_HELP | CONFIG_PRINT_WHERE | (*how ? CONFIG_PRINT_DIFF : 0),
+        &s, cfg, CONFIG_PRINT_HELP | CONFIG_PRINT_ORIGIN | (*how ? CONFIG_PRINT_DIFF : 0),
         cmd_key_names);
     fputs(s.buf, stdout);
     strbuf_release(&s);

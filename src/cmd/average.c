@@ -107,7 +107,7 @@ static void check_unread(const struct config *cfg, const struct cmdline *line,
 
         if (row && verb_reads(&cmd_average, row->key) && strcmp(row->key, "LOG.LEVEL") &&
             !config_is_default(cfg, row->key))
-            problems_warn(p, set->where,
+            problems_warn(p, set->origin,
                           "%s has no effect without --greedy or --bn-batches", set->name);
     }
 }
@@ -120,8 +120,8 @@ static void check_weights(const struct config *cfg, const struct cmdline *line,
     for (int i = 0; i < 2; i++)
         if (cmdline_key(line, others[i]))
             problems_error(p, others[i], "has no effect: the arguments are the weights");
-    if (!line->saved && !config_where(cfg, "MODEL.NAME") &&
-        !config_where(cfg, "MODEL.TYPE"))
+    if (!line->saved && !config_origin(cfg, "MODEL.NAME") &&
+        !config_origin(cfg, "MODEL.TYPE"))
         problems_error(p, NULL,
                        "'%s' does not name its model: give --cfg FILE for --greedy and "
                        "--bn-batches",

@@ -260,7 +260,7 @@ static void check_training_data(struct check *c, struct config *cfg)
             report_label_map(c, cfg, &c->split[k]);
         }
     report_refusal(c, data_misfit(cfg, train, val, &key));
-    if (train && config_where(cfg, "DATA.BATCH_SIZE"))
+    if (train && config_origin(cfg, "DATA.BATCH_SIZE"))
         report_refusal(c, plan_too_few(cfg, data_epoch_images(cfg, train->n), 1));
 }
 
@@ -324,7 +324,7 @@ static bool any_class(struct config *cfg)
     const struct class_set *set = segment_class_set(cfg);
     char n[16];
 
-    if (!segment_config(cfg) || config_where(cfg, "MODEL.NUM_CLASSES"))
+    if (!segment_config(cfg) || config_origin(cfg, "MODEL.NUM_CLASSES"))
         return false;
     (void)snprintf(n, sizeof(n), "%d", set ? set->n : LABEL_CLASSES);
     config_set(cfg, "MODEL.NUM_CLASSES", n);

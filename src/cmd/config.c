@@ -89,7 +89,7 @@ static int config_run(struct config *cfg, const struct cmdline *line)
     if (cmdline_has(line, "--diff"))
         flags |= CONFIG_PRINT_DIFF;
     if (!cmdline_has(line, "--plain"))
-        flags |= CONFIG_PRINT_HELP | CONFIG_PRINT_WHERE;
+        flags |= CONFIG_PRINT_HELP | CONFIG_PRINT_ORIGIN;
     for (int i = 0; i < line->narg; i++)
         names |= !schema_find(schema_table, line->arg[i].text);
     for (int i = 0; i < line->narg; i++)

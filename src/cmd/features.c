@@ -230,7 +230,7 @@ static void set_precision(struct config *cfg)
     const char *const keys[] = {"AMP_ENABLE", "AMP_OPT_LEVEL", "AMP.DTYPE"};
 
     for (int i = 0; i < 3; i++)
-        if (config_where(cfg, keys[i]))
+        if (config_origin(cfg, keys[i]))
             return;
     config_set(cfg, "AMP_ENABLE", "False");
 }

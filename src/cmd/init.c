@@ -195,14 +195,14 @@ static void print_derived_keys(struct printer *p)
         "...) can\n# change them: see trainc config --cfg THIS. To fix a value, add its "
         "line to this file.\n");
     for (const struct schema *row = schema_table; row->key; row++) {
-        const char *where = config_where(p->cfg, row->key);
+        const char *origin = config_origin(p->cfg, row->key);
         struct strbuf s = STRBUF_INIT;
 
-        if (!where || strncmp(where, CONFIG_JOB_WHERE, strlen(CONFIG_JOB_WHERE)) != 0)
+        if (!origin || strncmp(origin, CONFIG_JOB_ORIGIN, strlen(CONFIG_JOB_ORIGIN)) != 0)
             continue;
         strbuf_addf(&s, "#   %s: ", row->key);
         value_add_yaml(&s, config_get(p->cfg, row->key));
-        say("%-37s # %s\n", s.buf, where + strlen(CONFIG_JOB_WHERE));
+        say("%-37s # %s\n", s.buf, origin + strlen(CONFIG_JOB_ORIGIN));
         strbuf_release(&s);
     }
 }

@@ -156,10 +156,10 @@ void run_use_saved_config(const struct verb *v, struct cmdline *line)
 
 void run_reset_start_keys(struct config *cfg, const struct cmdline *line)
 {
-    const char *where = config_where(cfg, "MODEL.PRETRAINED_SKIP");
+    const char *origin = config_origin(cfg, "MODEL.PRETRAINED_SKIP");
 
-    if (line->saved && where &&
-        !strncmp(where, line->saved_name, strlen(line->saved_name)))
+    if (line->saved && origin &&
+        !strncmp(origin, line->saved_name, strlen(line->saved_name)))
         cfg->model.pretrained_skip = (struct str_list){0};
 }
 
@@ -189,12 +189,12 @@ static void set_class_count(struct config *cfg, const json_t *list)
     size_t of_file = json_array_size(list);
     size_t n = of_file ? of_file : (size_t)(row ? row->classes : hub_config_classes(cfg));
     char *text = xasprintf("%zu", n);
-    char *where =
-        xasprintf(PRETRAINED_WHERE "%s", row ? row->name : cfg->model.pretrained);
+    char *origin =
+        xasprintf(PRETRAINED_ORIGIN "%s", row ? row->name : cfg->model.pretrained);
 
     if (n)
-        config_preset(cfg, "MODEL.NUM_CLASSES", text, of_file ? "the weights" : where);
-    free(where);
+        config_preset(cfg, "MODEL.NUM_CLASSES", text, of_file ? "the weights" : origin);
+    free(origin);
     free(text);
 }
 
@@ -248,13 +248,13 @@ json_t *run_classes(struct config *cfg, const struct cmdline *line, const char *
 static bool on_command_line(const struct config *cfg, const struct cmdline *line,
                             const char *key)
 {
-    const char *where = config_where(cfg, key);
+    const char *origin = config_origin(cfg, key);
 
-    for (int i = 0; where && i < line->nopt; i++)
-        if (!strcmp(where, line->opt[i].where))
+    for (int i = 0; origin && i < line->nopt; i++)
+        if (!strcmp(origin, line->opt[i].origin))
             return true;
-    for (int i = 0; where && i < line->nflag; i++)
-        if (!strcmp(where, line->flag[i].where))
+    for (int i = 0; origin && i < line->nflag; i++)
+        if (!strcmp(origin, line->flag[i].origin))
             return true;
     return false;
 }
@@ -266,7 +266,7 @@ void run_check_weights(const struct config *cfg, const struct cmdline *line,
                 on_command_line(cfg, line, "MODEL.PRETRAINED");
 
     if (both && on_command_line(cfg, line, "MODEL.RESUME"))
-        problems_note(p, config_where(cfg, "MODEL.PRETRAINED"),
+        problems_note(p, config_origin(cfg, "MODEL.PRETRAINED"),
                       "'%s' is ignored: MODEL.RESUME '%s' is evaluated",
                       cfg->model.pretrained, cfg->model.resume);
     else if (both)
@@ -274,7 +274,7 @@ void run_check_weights(const struct config *cfg, const struct cmdline *line,
             cfg, p, KEYS("MODEL.PRETRAINED", "MODEL.RESUME"),
             "'%s' would be ignored, because MODEL.RESUME '%s' (%s) is evaluated; "
             "add --resume '' to evaluate it",
-            cfg->model.pretrained, cfg->model.resume, config_where(cfg, "MODEL.RESUME"));
+            cfg->model.pretrained, cfg->model.resume, config_origin(cfg, "MODEL.RESUME"));
     if (!*cfg->model.resume && !*cfg->model.pretrained && !cfg->throughput_mode)
         config_blame(cfg, p, KEYS("MODEL.RESUME", "MODEL.PRETRAINED"),
                      "nothing to evaluate: give --resume CHECKPOINT or --pretrained "

@@ -144,8 +144,8 @@ void run_check_own_weights(const struct config *cfg, const struct cmdline *line,
                        weights);
     else if (weights && !is_weights(weights, &why))
         problems_error(p, "--weights", "%s", why.buf);
-    else if (weights && !line->saved && !config_where(cfg, "MODEL.NAME") &&
-             !config_where(cfg, "MODEL.TYPE"))
+    else if (weights && !line->saved && !config_origin(cfg, "MODEL.NAME") &&
+             !config_origin(cfg, "MODEL.TYPE"))
         problems_error(
             p, "--weights",
             "'%s' does not name its model; give --model NAME and --num-classes "

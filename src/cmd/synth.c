@@ -137,9 +137,9 @@ static void write_scene(const struct synth_scene *p, const char *dir)
     static const char *const city[] = {"adorf", "bestadt"};
     size_t n = (size_t)p->w * (size_t)p->h, len;
     uint8_t *rgb = xmalloc(n * 4), *id = rgb + n * 3, map[256];
-    const char *where = city[p->number % 2];
+    const char *place = city[p->number % 2];
     char *name =
-        xasprintf("%s/%s/%s_000000_%06u", split_name[p->split], where, where, p->number);
+        xasprintf("%s/%s/%s_000000_%06u", split_name[p->split], place, place, p->number);
     struct png_bitmap png = {.pixel = rgb, .w = p->w, .h = p->h, .channels = 3};
     unsigned char *data;
 

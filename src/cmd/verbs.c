@@ -100,7 +100,7 @@ static void check_set(const struct verb *v, const struct config *cfg,
     const struct schema *row = schema_find(schema_table, set->name);
 
     if (row && !verb_reads(v, row->key) && !config_is_default(cfg, row->key))
-        problems_warn(p, set->where, "%s has no effect: trainc %s does not read it",
+        problems_warn(p, set->origin, "%s has no effect: trainc %s does not read it",
                       set->name, v->name);
 }
 

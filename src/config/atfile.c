@@ -91,7 +91,7 @@ static bool next_word(struct splitter *s, struct strbuf *word)
 }
 
 static const struct atfile *open_file(const char *path, const struct atfile *parent,
-                                      const char *where, struct arena *mem,
+                                      const char *origin, struct arena *mem,
                                       struct problems *p)
 {
     struct atfile *f = arena_new(mem, sizeof(*f));
@@ -103,14 +103,14 @@ static const struct atfile *open_file(const char *path, const struct atfile *par
     f->parent = parent;
     real = realpath(f->path, NULL);
     if (!real) {
-        problems_error(p, where, "cannot read '%s': %s", f->path, file_strerror(errno));
+        problems_error(p, origin, "cannot read '%s': %s", f->path, file_strerror(errno));
         return NULL;
     }
     f->real = arena_strdup(mem, real);
     free(real);
     for (const struct atfile *up = parent; up; up = up->parent) {
         if (!strcmp(up->real, f->real)) {
-            problems_error(p, where, "@%s includes itself", path);
+            problems_error(p, origin, "@%s includes itself", path);
             return NULL;
         }
     }
@@ -118,10 +118,10 @@ static const struct atfile *open_file(const char *path, const struct atfile *par
 }
 
 struct atword *atfile_read(const char *path, const struct atfile *parent,
-                           const char *where, struct arena *mem, struct problems *p,
+                           const char *origin, struct arena *mem, struct problems *p,
                            int *n)
 {
-    const struct atfile *f = open_file(path, parent, where, mem, p);
+    const struct atfile *f = open_file(path, parent, origin, mem, p);
     struct strbuf word = STRBUF_INIT;
     struct atword *words = NULL;
     size_t len = 0;
@@ -131,9 +131,9 @@ struct atword *atfile_read(const char *path, const struct atfile *parent,
 
     *n = 0;
     if (f && !text)
-        problems_error(p, where, "cannot read '%s': %s", f->path, file_strerror(errno));
+        problems_error(p, origin, "cannot read '%s': %s", f->path, file_strerror(errno));
     if (text && strlen(text) != len) {
-        problems_error(p, where, "'%s' is not a text file: it contains a zero byte",
+        problems_error(p, origin, "'%s' is not a text file: it contains a zero byte",
                        f->path);
         text[0] = '\0';
     }

@@ -15,7 +15,7 @@ struct atfile {
 };
 
 struct atword {
-    const char *text, *where;
+    const char *text, *origin;
     const struct atfile *file;
 };
 
@@ -25,7 +25,7 @@ struct atword {
  * *n = 0, and returns NULL.
  */
 struct atword *atfile_read(const char *path, const struct atfile *parent,
-                           const char *where, struct arena *mem, struct problems *p,
+                           const char *origin, struct arena *mem, struct problems *p,
                            int *n);
 
 #endif

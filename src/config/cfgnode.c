@@ -61,7 +61,7 @@ static void copy_entry(struct cfgnode *dst, const struct cfgnode_entry *e)
     *c = *e;
     c->key = key;
     c->name = copy_text(dst, e->name);
-    c->where = copy_text(dst, e->where);
+    c->origin = copy_text(dst, e->origin);
     c->replaced = copy_text(dst, e->replaced);
     if (!e->node) {
         c->value = value_copy(dst->mem, &e->value);
@@ -95,7 +95,7 @@ struct cfgnode *cfgnode_add(struct cfgnode *n, const char *key)
 }
 
 struct cfgnode_entry *cfgnode_set(struct cfgnode *n, const char *key,
-                                  const struct value *v, const char *where)
+                                  const struct value *v, const char *origin)
 {
     struct cfgnode_entry *e = cfgnode_entry(n, key);
 
@@ -103,7 +103,7 @@ struct cfgnode_entry *cfgnode_set(struct cfgnode *n, const char *key,
         BUG("cannot set key %s", key);
     e = e ? e : append(n, key);
     e->value = value_copy(n->mem, v);
-    e->where = copy_text(n, where);
+    e->origin = copy_text(n, origin);
     return e;
 }
 

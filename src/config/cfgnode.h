@@ -32,7 +32,7 @@ struct cfgnode_entry {
     const char *name;     /* full name, "TRAIN.EPOCHS"; NULL in a tree without types */
     struct cfgnode *node; /* subtree; NULL for a leaf */
     int order;            /* number of the merge that set it; 0: unset */
-    const char *where;    /* what set it: "a.yaml:3:5"; NULL: the default */
+    const char *origin;   /* what set it: "a.yaml:3:5"; NULL: the default */
     const char *replaced; /* origin of the value that this one replaced, or NULL */
     struct value value;
     struct decl decl;  /* declared type; also valid while the value is None */
@@ -52,7 +52,7 @@ struct cfgnode {
 
 /* A pair of a list and its origin: "TRAIN.EPOCHS", "300", "--opts #2". */
 struct cfgnode_pair {
-    const char *name, *text, *where;
+    const char *name, *text, *origin;
 };
 
 struct cfgnode *cfgnode_new(void);
@@ -62,9 +62,9 @@ struct cfgnode *cfgnode_clone(const struct cfgnode *n); /* a new root, not froze
 /* Returns the section `key` of `n`, created if missing. */
 struct cfgnode *cfgnode_add(struct cfgnode *n, const char *key);
 
-/* Sets the value of a leaf of `n`, created if missing; `where` may be NULL. */
+/* Sets the value of a leaf of `n`, created if missing; `origin` may be NULL. */
 struct cfgnode_entry *cfgnode_set(struct cfgnode *n, const char *key,
-                                  const struct value *v, const char *where);
+                                  const struct value *v, const char *origin);
 
 /* Adds a copy of an entry of another tree, with its origin, type, and subtree. The key
  * must not exist yet. */
@@ -87,9 +87,9 @@ void cfgnode_merge_list(struct cfgnode *into, const struct cfgnode_pair *pair, i
 /*
  * As merge_from_file in yacs: first merges the files in BASE (or _BASE_), whose paths are
  * relative to the file's folder or, if the file is a pipe (/dev/stdin, /dev/fd/63), to
- * the current folder. `where` is what named the file.
+ * the current folder. `origin` is what named the file.
  */
-void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *where,
+void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *origin,
                         struct problems *p);
 
 /* Replaces ${KEY}, ${env:NAME}, and ${env:NAME,default} in texts and items of lists; $${
@@ -97,7 +97,7 @@ void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *wher
 void cfgnode_interpolate(struct cfgnode *n, struct problems *p);
 /* The same for the text of the key `name`, read before there is a tree: only env works.
  * Returns false if it reported an error. */
-bool cfgnode_expand(const char *text, const char *name, const char *where,
+bool cfgnode_expand(const char *text, const char *name, const char *origin,
                     struct problems *p, struct strbuf *out);
 
 /* Later changes are errors: reported in merges, bugs elsewhere. */

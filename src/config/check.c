@@ -191,9 +191,9 @@ static void check_notes(const struct schema *row, const struct cfgnode_entry *e,
     bool same = value_equal(config_default(row->key), &e->value);
 
     if (!same && row->no_effect)
-        problems_unread(p, e->where, row->key, "%s", row->no_effect);
+        problems_unread(p, e->origin, row->key, "%s", row->no_effect);
     if (!same && row->unsupported)
-        problems_error(p, e->where, "%s is not supported: %s", row->key,
+        problems_error(p, e->origin, "%s is not supported: %s", row->key,
                        row->unsupported);
 }
 
@@ -210,7 +210,7 @@ static void check_row(const struct schema *row, struct cfgnode_entry *e,
         settle_records(row, &e->value, mem);
         check_notes(row, e, p);
     } else {
-        problems_error(p, e->where, "%s%s%s", row->key, *why.buf == ':' ? "" : " ",
+        problems_error(p, e->origin, "%s%s%s", row->key, *why.buf == ':' ? "" : " ",
                        why.buf);
         p->nkey += p->nerror - before;
         e->bad = true;

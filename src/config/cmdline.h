@@ -35,7 +35,7 @@ struct cmd_flag {
 
 struct cmd_word {
     const char *text;
-    const char *where; /* "argument 3", or "train.args:2:1" */
+    const char *origin; /* "argument 3", or "train.args:2:1" */
 };
 
 struct cmdline {
@@ -75,8 +75,8 @@ void cmdline_parse(struct cmdline *line, const struct cmd_spec *spec, int argc,
                    char **argv, struct problems *problems);
 void cmdline_release(struct cmdline *line);
 
-/* True if the origin `where` of a pair is --opts or a bare KEY=VALUE. */
-bool cmdline_is_opts(const char *where);
+/* True if the origin of a pair is --opts or a bare KEY=VALUE. */
+bool cmdline_is_opts(const char *origin);
 
 /* For a flag that affects parsing: returns its value (after = or in the next word),
  * looking only before "--", or NULL if it is absent. */

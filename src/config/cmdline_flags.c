@@ -12,7 +12,7 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
     const struct flag *flag = name->flag;
     struct cmdline *line = ps->line;
     bool inline_value = value != NULL;
-    struct atword w = {value, word.where, word.file};
+    struct atword w = {value, word.origin, word.file};
 
     if (flag->kind == FLAG_OPTS) {
         parser_opts(ps, flag, value);
@@ -48,7 +48,7 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
         break;
     case FLAG_COMMAND:
         cmdline_add_set(&line->command, &line->ncommand,
-                        (struct cfgnode_pair){flag->command->flag, value, word.where},
+                        (struct cfgnode_pair){flag->command->flag, value, word.origin},
                         &line->mem);
         break;
     case FLAG_CFG:
@@ -127,7 +127,7 @@ static bool report_foreign(struct parser *ps, const struct atword *word, const c
            parser_next_value(ps, &w))
         strbuf_addf(&s, " %s", w.text);
     before = ps->p->nerror;
-    problems_error(ps->p, word->file ? word->where : NULL,
+    problems_error(ps->p, word->file ? word->origin : NULL,
                    "unrecognized arguments: %s (here: %s)", s.buf, here);
     ps->nforeign += ps->p->nerror - before;
     strbuf_release(&s);

@@ -12,10 +12,10 @@ void parser_set_key(struct parser *ps, const struct flag_name *name, const char 
     struct cfgnode_pair set = {.name = flag->row->key};
 
     set.text = flag_text(flag, text, &line->mem);
-    set.where =
+    set.origin =
         arena_strdup(&line->mem, name->no ? name->name : flag_long(flag, &line->mem));
     if (word->file)
-        set.where = arena_printf(&line->mem, "%s: %s", word->where, set.where);
+        set.origin = arena_printf(&line->mem, "%s: %s", word->origin, set.origin);
     if (flag_check(flag, set.text, &line->mem, ps->p))
         cmdline_add_set(&line->flag, &line->nflag, set, &line->mem);
 }
@@ -45,7 +45,7 @@ static bool next_item(struct parser *ps, struct atword *w)
  * text. Reports an unclosed list and returns NULL.
  */
 static const char *whole_value(struct parser *ps, const char *key, const char *text,
-                               const char *where)
+                               const char *origin)
 {
     const struct schema *row = schema_find(ps->spec->schema, key);
     enum value_type type = row ? schema_decl(row).type : VALUE_LIST;
@@ -59,8 +59,8 @@ static const char *whole_value(struct parser *ps, const char *key, const char *t
         strbuf_addf(&s, " %s", w.text);
     text = arena_strdup(&ps->line->mem, s.buf);
     if (row && type == VALUE_LIST && argword_is_open(text)) {
-        problems_error(ps->p, where, "%s: a bracket or a quote does not end in '%s'", key,
-                       text);
+        problems_error(ps->p, origin, "%s: a bracket or a quote does not end in '%s'",
+                       key, text);
         text = NULL;
     }
     strbuf_release(&s);
@@ -113,13 +113,13 @@ static void set_opt(struct parser *ps, const char *key, const char *value,
                     const struct atword *word, bool bare)
 {
     struct cmdline *line = ps->line;
-    struct cfgnode_pair set = {.name = key, .where = word->where};
+    struct cfgnode_pair set = {.name = key, .origin = word->origin};
 
     if (word->file)
-        set.where = arena_printf(&line->mem, "%s: --opts", word->where);
+        set.origin = arena_printf(&line->mem, "%s: --opts", word->origin);
     else if (!bare)
-        set.where = arena_printf(&line->mem, "--opts #%d", ++ps->nopts);
-    set.text = whole_value(ps, key, value, set.where);
+        set.origin = arena_printf(&line->mem, "--opts #%d", ++ps->nopts);
+    set.text = whole_value(ps, key, value, set.origin);
     if (set.text)
         cmdline_add_set(&line->opt, &line->nopt, set, &line->mem);
 }
@@ -143,7 +143,7 @@ static bool next_key(struct parser *ps, struct atword *w)
 
 void parser_opts(struct parser *ps, const struct flag *flag, const char *value)
 {
-    struct atword w = {value, ps->word[ps->i - 1].where, ps->word[ps->i - 1].file}, v;
+    struct atword w = {value, ps->word[ps->i - 1].origin, ps->word[ps->i - 1].file}, v;
     const char *taken = NULL; /* "TAG SEED": the first key that was taken as a value */
     int n = 0;
 

@@ -4,9 +4,9 @@
 
 #include "config/flags.h"
 
-bool cmdline_is_opts(const char *where)
+bool cmdline_is_opts(const char *origin)
 {
-    return strstr(where, "--opts") || !strncmp(where, "argument ", 9);
+    return strstr(origin, "--opts") || !strncmp(origin, "argument ", 9);
 }
 
 const char *cmdline_peek(int argc, char **argv, const char *flag)

@@ -24,12 +24,12 @@ bool parser_expand(struct parser *ps)
     if (ps->only_args || word.text[0] != '@' || !word.text[1])
         return false;
     if (++ps->nfiles > FILES_MAX) {
-        problems_error(ps->p, word.where, "@%s: more than %d argument files",
+        problems_error(ps->p, word.origin, "@%s: more than %d argument files",
                        word.text + 1, FILES_MAX);
         ps->n = ps->i;
         return true;
     }
-    words = atfile_read(word.text + 1, word.file, word.where, &ps->line->mem, ps->p, &n);
+    words = atfile_read(word.text + 1, word.file, word.origin, &ps->line->mem, ps->p, &n);
     ps->n--;
     memmove(ps->word + ps->i, ps->word + ps->i + 1,
             (size_t)(ps->n - ps->i) * sizeof(*ps->word));
@@ -59,7 +59,7 @@ void cmdline_add_word(struct cmd_word **array, int *n, struct atword w, struct a
 {
     if (is_full(*n))
         *array = roomy(mem, *array, *n, sizeof(**array));
-    (*array)[(*n)++] = (struct cmd_word){w.text, w.where};
+    (*array)[(*n)++] = (struct cmd_word){w.text, w.origin};
 }
 
 void cmdline_add_set(struct cfgnode_pair **array, int *n, struct cfgnode_pair set,

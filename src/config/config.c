@@ -30,9 +30,9 @@ void config_release(struct config *cfg)
     *cfg = (struct config){0};
 }
 
-static void set(struct config *cfg, const char *key, const char *text, const char *where)
+static void set(struct config *cfg, const char *key, const char *text, const char *origin)
 {
-    struct cfgnode_pair pair = {key, text, where};
+    struct cfgnode_pair pair = {key, text, origin};
     struct problems p = {0};
 
     cfgnode_defrost(cfg->tree);
@@ -52,16 +52,16 @@ void config_set(struct config *cfg, const char *key, const char *text)
 }
 
 void config_set_for(struct config *cfg, const char *key, const char *text,
-                    const char *where)
+                    const char *origin)
 {
-    set(cfg, key, text, arena_strdup(cfg->tree->mem, where));
+    set(cfg, key, text, arena_strdup(cfg->tree->mem, origin));
 }
 
 void config_preset(struct config *cfg, const char *key, const char *text,
-                   const char *where)
+                   const char *origin)
 {
-    if (!config_where(cfg, key))
-        config_set_for(cfg, key, text, where);
+    if (!config_origin(cfg, key))
+        config_set_for(cfg, key, text, origin);
 }
 
 static const struct cfgnode_entry *entry(const struct config *cfg, const char *key)
@@ -78,16 +78,16 @@ const struct value *config_get(const struct config *cfg, const char *key)
     return &entry(cfg, key)->value;
 }
 
-const char *config_where(const struct config *cfg, const char *key)
+const char *config_origin(const struct config *cfg, const char *key)
 {
-    return entry(cfg, key)->where;
+    return entry(cfg, key)->origin;
 }
 
 bool config_is_given(const struct config *cfg, const char *key)
 {
-    const char *where = config_where(cfg, key);
+    const char *origin = config_origin(cfg, key);
 
-    return where && strncmp(where, CONFIG_JOB_WHERE, strlen(CONFIG_JOB_WHERE)) != 0;
+    return origin && strncmp(origin, CONFIG_JOB_ORIGIN, strlen(CONFIG_JOB_ORIGIN)) != 0;
 }
 
 bool config_is_default(const struct config *cfg, const char *key)
@@ -95,13 +95,13 @@ bool config_is_default(const struct config *cfg, const char *key)
     return value_equal(config_get(cfg, key), config_default(key));
 }
 
-static const char *first_where(const struct config *cfg, const char *const *keys)
+static const char *first_origin(const struct config *cfg, const char *const *keys)
 {
-    const char *where = NULL;
+    const char *origin = NULL;
 
-    for (int i = 0; !where && keys[i]; i++)
-        where = config_where(cfg, keys[i]);
-    return where;
+    for (int i = 0; !origin && keys[i]; i++)
+        origin = config_origin(cfg, keys[i]);
+    return origin;
 }
 
 void config_blame(const struct config *cfg, struct problems *p, const char *const *keys,
@@ -111,20 +111,20 @@ void config_blame(const struct config *cfg, struct problems *p, const char *cons
     va_list ap;
 
     for (int i = 0; keys[i]; i++)
-        if (entry(cfg, keys[i])->bad || (cfg->doubt && !config_where(cfg, keys[i])))
+        if (entry(cfg, keys[i])->bad || (cfg->doubt && !config_origin(cfg, keys[i])))
             return;
     va_start(ap, fmt);
     if (vasprintf(&text, fmt, ap) < 0)
         abort();
     va_end(ap);
-    problems_error(p, first_where(cfg, keys), "%s", text);
+    problems_error(p, first_origin(cfg, keys), "%s", text);
     free(text);
 }
 
 void config_warn_unread(const struct config *cfg, struct problems *p, const char *key,
                         const char *why, ...)
 {
-    const char *where = config_where(cfg, key);
+    const char *origin = config_origin(cfg, key);
     char *text;
     va_list ap;
 
@@ -134,14 +134,14 @@ void config_warn_unread(const struct config *cfg, struct problems *p, const char
     if (vasprintf(&text, why, ap) < 0)
         abort();
     va_end(ap);
-    problems_unread(p, where, key, "%s", text);
+    problems_unread(p, origin, key, "%s", text);
     free(text);
 }
 
 void config_refuse(const struct config *cfg, const char *const *keys, const char *fmt,
                    ...)
 {
-    const char *where = first_where(cfg, keys);
+    const char *origin = first_origin(cfg, keys);
     char *text;
     va_list ap;
 
@@ -149,7 +149,7 @@ void config_refuse(const struct config *cfg, const char *const *keys, const char
     if (vasprintf(&text, fmt, ap) < 0)
         abort();
     va_end(ap);
-    usage("%s%s%s", where ? where : "", where ? ": " : "", text);
+    usage("%s%s%s", origin ? origin : "", origin ? ": " : "", text);
 }
 
 int config_height(const struct config *cfg)

@@ -56,18 +56,18 @@ void config_bind(struct config *cfg, struct cfgnode *tree);
 /* Sets one key from text. Dies if the key is unknown or the value invalid. */
 void config_set(struct config *cfg, const char *key, const char *text);
 
-/* The same with origin `where`. config_preset does nothing if the key is already set. */
+/* The same with this origin. config_preset does nothing if the key is already set. */
 void config_set_for(struct config *cfg, const char *key, const char *text,
-                    const char *where);
+                    const char *origin);
 void config_preset(struct config *cfg, const char *key, const char *text,
-                   const char *where);
+                   const char *origin);
 
-/* config_get returns the value of a key, "MODEL.SWIN.DEPTHS", in the tree. config_where
+/* config_get returns the value of a key, "MODEL.SWIN.DEPTHS", in the tree. config_origin
  * returns its origin ("configs/a.yaml:3:5", "--opts #2", "--lr"), or NULL for the
  * default. */
 const struct value *config_get(const struct config *cfg, const char *key);
-const char *config_where(const struct config *cfg, const char *key);
-#define CONFIG_JOB_WHERE "job: " /* prefix of origins set by session/job.h */
+const char *config_origin(const struct config *cfg, const char *key);
+#define CONFIG_JOB_ORIGIN "job: " /* prefix of origins set by session/job.h */
 /* True if a user has set the key. */
 bool config_is_given(const struct config *cfg, const char *key);
 /* True if the key has its default value, even if it was set explicitly, as in a saved

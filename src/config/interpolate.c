@@ -28,8 +28,8 @@ static bool add_env(struct interpolation *ip, const struct cfgnode_entry *e, cha
     if (!text && comma)
         text = comma + 1;
     if (!text) {
-        problems_error(ip->p, e->where, "%s: environment variable %s is not set", e->name,
-                       name);
+        problems_error(ip->p, e->origin, "%s: environment variable %s is not set",
+                       e->name, name);
         return false;
     }
     strbuf_addstr(out, text);
@@ -42,18 +42,18 @@ static bool add_key(struct interpolation *ip, const struct cfgnode_entry *e,
     struct cfgnode_entry *other = ip->tree ? cfgnode_find(ip->tree, name) : NULL;
 
     if (!ip->tree) {
-        problems_error(ip->p, e->where, "%s: ${%s}: only ${env:NAME} works in file names",
-                       e->name, name);
+        problems_error(ip->p, e->origin,
+                       "%s: ${%s}: only ${env:NAME} works in file names", e->name, name);
         return false;
     }
     if (!other || other->node) {
-        problems_error(ip->p, e->where, "%s: ${%s} is no key", e->name, name);
+        problems_error(ip->p, e->origin, "%s: ${%s} is no key", e->name, name);
         return false;
     }
     for (int i = 0; i < ip->depth; i++) {
         if (strcmp(ip->open[i], name) != 0 && ip->depth < DEPTH_MAX)
             continue;
-        problems_error(ip->p, e->where, "%s: ${%s} refers to itself", e->name, name);
+        problems_error(ip->p, e->origin, "%s: ${%s} refers to itself", e->name, name);
         return false;
     }
     if (other->pending && !resolve(ip, other))
@@ -92,14 +92,14 @@ static bool substitute(struct interpolation *ip, const struct cfgnode_entry *e,
         else if (start[len])
             ok = add_name(ip, e, start + 2, len - 2, out);
         else
-            problems_error(ip->p, e->where, "%s: ${ without }", e->name);
+            problems_error(ip->p, e->origin, "%s: ${ without }", e->name);
         if (!start[len])
             return false;
         text = start + len + 1;
     }
     strbuf_addstr(out, text);
     if (ok && out->len > TEXT_MAX)
-        problems_error(ip->p, e->where, "%s grows to %zu bytes, more than %d", e->name,
+        problems_error(ip->p, e->origin, "%s grows to %zu bytes, more than %d", e->name,
                        out->len, TEXT_MAX);
     return ok && out->len <= TEXT_MAX;
 }
@@ -144,7 +144,7 @@ static bool resolve(struct interpolation *ip, struct cfgnode_entry *e)
         e->value.text = raw;
         e->pending = false;
     } else if (why.len) {
-        problems_error(ip->p, e->where, "%s must be %s", e->name, why.buf);
+        problems_error(ip->p, e->origin, "%s must be %s", e->name, why.buf);
     }
     strbuf_release(&why);
     return ok;
@@ -164,10 +164,10 @@ void cfgnode_interpolate(struct cfgnode *n, struct problems *p)
     walk(&(struct interpolation){.tree = n, .p = p}, n);
 }
 
-bool cfgnode_expand(const char *text, const char *name, const char *where,
+bool cfgnode_expand(const char *text, const char *name, const char *origin,
                     struct problems *p, struct strbuf *out)
 {
-    struct cfgnode_entry e = {.name = name, .where = where};
+    struct cfgnode_entry e = {.name = name, .origin = origin};
 
     return substitute(&(struct interpolation){.p = p}, &e, text, out);
 }

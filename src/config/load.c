@@ -35,12 +35,12 @@ static void warn_if_beaten(const struct cfgnode_entry *was,
 {
     struct strbuf old = STRBUF_INIT;
 
-    if (!was->where || !cmdline_is_opts(was->where) ||
+    if (!was->origin || !cmdline_is_opts(was->origin) ||
         value_equal(&was->value, &is->value))
         return;
     value_add_repr(&old, &was->value);
-    problems_warn(p, flag->where, "%s is %s, not %s as in %s: flags override KEY=VALUE",
-                  flag->name, flag->text, old.buf, was->where);
+    problems_warn(p, flag->origin, "%s is %s, not %s as in %s: flags override KEY=VALUE",
+                  flag->name, flag->text, old.buf, was->origin);
     strbuf_release(&old);
 }
 

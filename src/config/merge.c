@@ -16,7 +16,7 @@ struct merge {
 
 /* Reports an unknown key. The key that was probably meant is marked as bad, which
  * suppresses further errors about it. */
-static void unknown_key(struct merge *m, const char *key, const char *where, bool flat,
+static void unknown_key(struct merge *m, const char *key, const char *origin, bool flat,
                         bool section)
 {
     int before = m->p->nerror;
@@ -26,16 +26,16 @@ static void unknown_key(struct merge *m, const char *key, const char *where, boo
     struct cfgnode_entry *meant;
 
     if (dotted)
-        problems_error(m->p, where,
+        problems_error(m->p, origin,
                        "unknown key '%s' (sections are nested: write %.*s: on one line "
                        "and the rest indented below it)",
                        key, (int)strcspn(key, "."), key);
     else if (near)
-        problems_error(m->p, where, "unknown key %s (did you mean %s?)", key, near);
+        problems_error(m->p, origin, "unknown key %s (did you mean %s?)", key, near);
     else if (here)
-        problems_error(m->p, where, "unknown key %s (here: %s)", key, here);
+        problems_error(m->p, origin, "unknown key %s (here: %s)", key, here);
     else
-        problems_error(m->p, where, "unknown key %s", key);
+        problems_error(m->p, origin, "unknown key %s", key);
     meant = near ? cfgnode_find(m->root, near) : NULL;
     if (meant && !meant->node) {
         meant->bad = true;
@@ -55,7 +55,7 @@ static bool is_pending(const struct value *v)
 }
 
 static void set_leaf(struct merge *m, struct cfgnode_entry *e, const struct value *v,
-                     const char *where)
+                     const char *origin)
 {
     struct arena *mem = m->root->mem;
     bool later = is_pending(v);
@@ -64,19 +64,19 @@ static void set_leaf(struct merge *m, struct cfgnode_entry *e, const struct valu
     int before = m->p->nerror;
 
     if (m->root->frozen) {
-        problems_error(m->p, where,
+        problems_error(m->p, origin,
                        "attempted to change %s, but the configuration is frozen",
                        e->name);
     } else if (later || coerce(mem, &e->decl, v, &out, &why)) {
-        if (e->where && !value_equal(&e->value, &out))
-            e->replaced = e->where;
+        if (e->origin && !value_equal(&e->value, &out))
+            e->replaced = e->origin;
         e->value = out;
-        e->where = where ? arena_strdup(mem, where) : NULL;
+        e->origin = origin ? arena_strdup(mem, origin) : NULL;
         e->order = ++m->root->merged;
         e->pending = later;
         e->bad = false;
     } else {
-        problems_error(m->p, where, "%s must be %s", e->name, why.buf);
+        problems_error(m->p, origin, "%s must be %s", e->name, why.buf);
         e->bad = true;
         m->p->nkey += m->p->nerror - before;
     }
@@ -90,7 +90,7 @@ static void unknown_below(struct merge *m, const char *section,
 {
     char *name = section ? xasprintf("%s.%s", section, e->key) : xstrdup(e->key);
 
-    unknown_key(m, name, e->where, true, e->node);
+    unknown_key(m, name, e->origin, true, e->node);
     free(name);
 }
 
@@ -109,11 +109,11 @@ static void merge_tree(struct merge *m, struct cfgnode *into, const struct cfgno
         else if (old->node && e->node)
             merge_tree(m, old->node, e->node, old->name);
         else if (old->node)
-            problems_error(m->p, e->where,
+            problems_error(m->p, e->origin,
                            "%s is a section: write its keys indented below it",
                            old->name);
         else
-            set_leaf(m, old, e->node ? &map : &e->value, e->where);
+            set_leaf(m, old, e->node ? &map : &e->value, e->origin);
     }
 }
 
@@ -130,17 +130,18 @@ static void merge_pair(struct merge *m, const struct cfgnode_pair *pair)
     struct value v = {.type = VALUE_STR, .text = pair->text, .s = pair->text};
 
     if (!strcmp(pair->name, "BASE") || !strcmp(pair->name, "_BASE_"))
-        problems_error(m->p, pair->where,
+        problems_error(m->p, pair->origin,
                        "%s works in files only; name several --cfg files", pair->name);
     else if (!utf8_valid(pair->text))
-        problems_error(m->p, pair->where, "%s: the value is not valid UTF-8", pair->name);
+        problems_error(m->p, pair->origin, "%s: the value is not valid UTF-8",
+                       pair->name);
     else if (!e)
-        unknown_key(m, pair->name, pair->where, false, false);
+        unknown_key(m, pair->name, pair->origin, false, false);
     else if (e->node)
-        problems_error(m->p, pair->where, "%s is a section: name one of its keys",
+        problems_error(m->p, pair->origin, "%s is a section: name one of its keys",
                        pair->name);
     else
-        set_leaf(m, e, &v, pair->where);
+        set_leaf(m, e, &v, pair->origin);
 }
 
 void cfgnode_merge_list(struct cfgnode *into, const struct cfgnode_pair *pair, int n,

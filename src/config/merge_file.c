@@ -19,10 +19,10 @@ struct chain {
     int depth, nfile; /* number of open files, and of files read */
 };
 
-static void chain_load(struct chain *c, const char *path, const char *where);
+static void chain_load(struct chain *c, const char *path, const char *origin);
 
 static bool is_cycle(struct chain *c, const char *path, const char *real,
-                     const char *where)
+                     const char *origin)
 {
     struct strbuf s = STRBUF_INIT;
     int first = 0;
@@ -32,11 +32,11 @@ static bool is_cycle(struct chain *c, const char *path, const char *real,
     if (first == c->depth && c->depth < DEPTH_MAX)
         return false;
     if (first == c->depth) {
-        problems_error(c->p, where, "BASE is nested more than %d files deep", DEPTH_MAX);
+        problems_error(c->p, origin, "BASE is nested more than %d files deep", DEPTH_MAX);
     } else {
         for (int i = first; i < c->depth; i++)
             strbuf_addf(&s, "%s -> ", c->open[i].path);
-        problems_error(c->p, where, "BASE is a cycle: %s%s", s.buf, path);
+        problems_error(c->p, origin, "BASE is a cycle: %s%s", s.buf, path);
         strbuf_release(&s);
     }
     return true;
@@ -55,22 +55,22 @@ static char *folder_of(const char *file)
 }
 
 static void load_base(struct chain *c, const char *file, const struct value *base,
-                      const char *where)
+                      const char *origin)
 {
     struct strbuf name = STRBUF_INIT;
     char *dir, *path, *full;
 
     if (base->type != VALUE_STR && base->type != VALUE_NONE) {
-        problems_error(c->p, where, "BASE must be a file name or a list of file names");
+        problems_error(c->p, origin, "BASE must be a file name or a list of file names");
         return;
     }
     if (base->type == VALUE_NONE || !*base->s)
         return;
-    if (cfgnode_expand(base->s, "BASE", where, c->p, &name)) {
+    if (cfgnode_expand(base->s, "BASE", origin, c->p, &name)) {
         dir = folder_of(file);
         path = path_home(name.buf);
         full = *path == '/' || !strcmp(dir, ".") ? xstrdup(path) : path_join(dir, path);
-        chain_load(c, full, where);
+        chain_load(c, full, origin);
         free(full);
         free(path);
         free(dir);
@@ -90,7 +90,7 @@ static void load_bases(struct chain *c, const char *file, struct cfgnode *src)
         if (strcmp(e->key, "BASE") != 0 && strcmp(e->key, "_BASE_") != 0)
             continue;
         if (first)
-            problems_error(c->p, e->where,
+            problems_error(c->p, e->origin,
                            "_BASE_ and BASE are the same key: remove one of them");
         first = e;
         if (e->node)
@@ -105,26 +105,26 @@ static void load_bases(struct chain *c, const char *file, struct cfgnode *src)
             e->value = list;
         }
         for (int j = 0; j < e->value.list.n; j++)
-            load_base(c, file, &e->value.list.item[j], e->where);
+            load_base(c, file, &e->value.list.item[j], e->origin);
     }
 }
 
-static void chain_load(struct chain *c, const char *path, const char *where)
+static void chain_load(struct chain *c, const char *path, const char *origin)
 {
     char *real = realpath(path, NULL);
     struct cfgnode *src;
 
-    if (real && is_cycle(c, path, real, where)) {
+    if (real && is_cycle(c, path, real, origin)) {
         free(real);
         return;
     }
     if (++c->nfile > FILES_MAX) { /* for instance if each of two files names the next
                                    * two */
-        problems_error(c->p, where, "BASE leads to more than %d files", FILES_MAX);
+        problems_error(c->p, origin, "BASE leads to more than %d files", FILES_MAX);
         free(real);
         return;
     }
-    src = yaml_read_file(path, where, c->p);
+    src = yaml_read_file(path, origin, c->p);
     if (src) {
         c->open[c->depth].real = real ? real : xstrdup(path);
         c->open[c->depth++].path = path;
@@ -137,10 +137,10 @@ static void chain_load(struct chain *c, const char *path, const char *where)
     }
 }
 
-void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *where,
+void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *origin,
                         struct problems *p)
 {
     struct chain c = {.into = into, .p = p};
 
-    chain_load(&c, path, where);
+    chain_load(&c, path, origin);
 }

@@ -86,7 +86,7 @@ static void add_items(struct printer *pr, const struct value *list, int indent)
 
 static void add_origin(struct printer *pr, const struct cfgnode_entry *e, bool replaced)
 {
-    if (!(pr->flags & CONFIG_PRINT_WHERE) || !e->where)
+    if (!(pr->flags & CONFIG_PRINT_ORIGIN) || !e->origin)
         return;
     strbuf_addstr(pr->s, "  # ");
     if (replaced) {
@@ -97,7 +97,7 @@ static void add_origin(struct printer *pr, const struct cfgnode_entry *e, bool r
         strbuf_addstr(pr->s, ", ");
         strbuf_release(&was);
     }
-    yaml_add_comment(pr->s, e->where);
+    yaml_add_comment(pr->s, e->origin);
     if (e->replaced) {
         strbuf_addstr(pr->s, ", over ");
         yaml_add_comment(pr->s, e->replaced);

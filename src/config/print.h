@@ -11,9 +11,9 @@
 #include "config/names.h"
 
 enum {
-    CONFIG_PRINT_DIFF = 1,  /* only keys that differ from their default */
-    CONFIG_PRINT_HELP = 2,  /* the help of each key, above it */
-    CONFIG_PRINT_WHERE = 4, /* the origin of each value, after it */
+    CONFIG_PRINT_DIFF = 1,   /* only keys that differ from their default */
+    CONFIG_PRINT_HELP = 2,   /* the help of each key, above it */
+    CONFIG_PRINT_ORIGIN = 4, /* the origin of each value, after it */
 };
 
 void config_print(struct strbuf *s, const struct config *cfg, int flags);

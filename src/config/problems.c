@@ -13,20 +13,20 @@
 enum { TEXT_MAX = 1000 }; /* maximum length of a message in bytes */
 
 /* True for "FILE:LINE:COLUMN", unlike "--lr" or "--opts #3". */
-static bool is_in_file(const char *where)
+static bool is_in_file(const char *origin)
 {
-    const char *colon = where ? strrchr(where, ':') : NULL;
+    const char *colon = origin ? strrchr(origin, ':') : NULL;
 
     return colon && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
 }
 
-static void add(struct problems *p, int kind, const char *where, const char *text)
+static void add(struct problems *p, int kind, const char *origin, const char *text)
 {
     size_t len = strlen(text);
     struct strbuf s = STRBUF_INIT;
 
-    if (where && *where)
-        strbuf_addf(&s, "%s: ", where);
+    if (origin && *origin)
+        strbuf_addf(&s, "%s: ", origin);
     strbuf_add(&s, text, len > TEXT_MAX ? TEXT_MAX - 3 : len);
     if (len > TEXT_MAX)
         strbuf_addstr(&s, "...");
@@ -40,7 +40,7 @@ static void add(struct problems *p, int kind, const char *where, const char *tex
     p->nerror += kind == PROBLEM_ERROR;
     if (p->n < PROBLEMS_MAX) {
         GROW(p->item, p->n, p->cap);
-        p->item[p->n++] = (struct problem){strbuf_detach(&s), kind, is_in_file(where)};
+        p->item[p->n++] = (struct problem){strbuf_detach(&s), kind, is_in_file(origin)};
     } else {
         p->nmore++;
         strbuf_release(&s);
@@ -48,35 +48,35 @@ static void add(struct problems *p, int kind, const char *where, const char *tex
 }
 
 __attribute__((format(printf, 4, 0))) static void
-vadd(struct problems *p, int kind, const char *where, const char *fmt, va_list ap)
+vadd(struct problems *p, int kind, const char *origin, const char *fmt, va_list ap)
 {
     char *text = NULL;
 
     if (vasprintf(&text, fmt, ap) < 0)
         abort();
-    add(p, kind, where, text);
+    add(p, kind, origin, text);
     free(text);
 }
 
-void problems_error(struct problems *p, const char *where, const char *fmt, ...)
+void problems_error(struct problems *p, const char *origin, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    vadd(p, PROBLEM_ERROR, where, fmt, ap);
+    vadd(p, PROBLEM_ERROR, origin, fmt, ap);
     va_end(ap);
 }
 
-void problems_warn(struct problems *p, const char *where, const char *fmt, ...)
+void problems_warn(struct problems *p, const char *origin, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    vadd(p, PROBLEM_WARNING, where, fmt, ap);
+    vadd(p, PROBLEM_WARNING, origin, fmt, ap);
     va_end(ap);
 }
 
-void problems_unread(struct problems *p, const char *where, const char *key,
+void problems_unread(struct problems *p, const char *origin, const char *key,
                      const char *fmt, ...)
 {
     struct strbuf s = STRBUF_INIT;
@@ -88,7 +88,7 @@ void problems_unread(struct problems *p, const char *where, const char *key,
         abort();
     va_end(ap);
     strbuf_addf(&s, "%s has no effect: %s", key, why);
-    add(p, PROBLEM_UNREAD, where, s.buf);
+    add(p, PROBLEM_UNREAD, origin, s.buf);
     strbuf_release(&s);
     free(why);
 }
@@ -106,12 +106,12 @@ void problems_drop_unread(struct problems *p)
     p->n = n;
 }
 
-void problems_note(struct problems *p, const char *where, const char *fmt, ...)
+void problems_note(struct problems *p, const char *origin, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    vadd(p, PROBLEM_NOTE, where, fmt, ap);
+    vadd(p, PROBLEM_NOTE, origin, fmt, ap);
     va_end(ap);
 }
 

@@ -23,20 +23,20 @@ struct problems {
     int nkey;  /* number of errors in known keys, which are marked as bad */
 };
 
-/* `where` may be NULL or empty: then the message has no prefix. */
+/* `origin` may be NULL or empty: then the message has no prefix. */
 __attribute__((format(printf, 3, 4))) void
-problems_error(struct problems *p, const char *where, const char *fmt, ...);
+problems_error(struct problems *p, const char *origin, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) void
-problems_warn(struct problems *p, const char *where, const char *fmt, ...);
+problems_warn(struct problems *p, const char *origin, const char *fmt, ...);
 
 /* "WHERE: KEY has no effect: WHY". */
 __attribute__((format(printf, 4, 5))) void problems_unread(struct problems *p,
-                                                           const char *where,
+                                                           const char *origin,
                                                            const char *key,
                                                            const char *fmt, ...);
 
 __attribute__((format(printf, 3, 4))) void
-problems_note(struct problems *p, const char *where, const char *fmt, ...);
+problems_note(struct problems *p, const char *origin, const char *fmt, ...);
 
 /* Removes warnings about keys without effect that were set in files. */
 void problems_drop_unread(struct problems *p);

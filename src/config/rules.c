@@ -7,7 +7,7 @@
 /* Contradictions that config_settle() left: those within a source. */
 static void check_amp(const struct config *cfg, struct problems *p)
 {
-    const char *enable = config_where(cfg, "AMP_ENABLE");
+    const char *enable = config_origin(cfg, "AMP_ENABLE");
 
     if (cfg->amp_opt_level != AMP_OPT_LEVEL_EMPTY &&
         cfg->amp_enable != (cfg->amp_opt_level > AMP_OPT_LEVEL_O0))

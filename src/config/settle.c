@@ -6,30 +6,30 @@
 #include "config/config.h"
 
 /* True for --opts, KEY=VALUE, and flags. The first two are one source, flags another. */
-static bool on_command_line(const char *where)
+static bool on_command_line(const char *origin)
 {
-    return *where == '-' || cmdline_is_opts(where);
+    return *origin == '-' || cmdline_is_opts(origin);
 }
 
 /* Returns the length of the file name in "a.yaml:13:1". */
-static size_t source_len(const char *where)
+static size_t source_len(const char *origin)
 {
-    const char *end = where + strlen(where);
+    const char *end = origin + strlen(origin);
 
-    for (int colons = 0; end > where && colons < 2; end--)
+    for (int colons = 0; end > origin && colons < 2; end--)
         colons += end[-1] == ':';
-    return (size_t)(end - where);
+    return (size_t)(end - origin);
 }
 
 static bool same_source(const struct cfgnode_entry *a, const struct cfgnode_entry *b)
 {
-    if (!a->where || !b->where)
+    if (!a->origin || !b->origin)
         return false;
-    if (on_command_line(a->where) || on_command_line(b->where))
-        return on_command_line(a->where) == on_command_line(b->where) &&
-               cmdline_is_opts(a->where) == cmdline_is_opts(b->where);
-    return source_len(a->where) == source_len(b->where) &&
-           !memcmp(a->where, b->where, source_len(a->where));
+    if (on_command_line(a->origin) || on_command_line(b->origin))
+        return on_command_line(a->origin) == on_command_line(b->origin) &&
+               cmdline_is_opts(a->origin) == cmdline_is_opts(b->origin);
+    return source_len(a->origin) == source_len(b->origin) &&
+           !memcmp(a->origin, b->origin, source_len(a->origin));
 }
 
 bool config_is_later(const struct config *cfg, const char *key, const char *other)
@@ -44,10 +44,10 @@ bool config_is_later(const struct config *cfg, const char *key, const char *othe
 static void warn_if_beaten(const struct cfgnode_entry *later,
                            const struct cfgnode_entry *earlier, struct problems *p)
 {
-    if (earlier->where && cmdline_is_opts(earlier->where))
-        problems_warn(p, later->where,
+    if (earlier->origin && cmdline_is_opts(earlier->origin))
+        problems_warn(p, later->origin,
                       "it replaces %s, set by %s: flags override KEY=VALUE",
-                      earlier->name, earlier->where);
+                      earlier->name, earlier->origin);
 }
 
 /* DATA.ZIP_MODE: the folders of DATA.DATASET imagenet are stored in zip files. */
@@ -60,14 +60,14 @@ static void settle_zip(struct cfgnode *tree, struct problems *p)
     if (zip->bad || dataset->bad || !zip->value.b || !strcmp(name, "zip"))
         return;
     if (strcmp(name, "imagenet") != 0 && strcmp(name, "folder") != 0) {
-        problems_error(p, zip->where,
+        problems_error(p, zip->origin,
                        "DATA.ZIP_MODE: DATA.DATASET %s is not stored in zip files, "
                        "imagenet is",
                        name);
         return;
     }
     dataset->value.s = "zip";
-    dataset->where = zip->where;
+    dataset->origin = zip->origin;
 }
 
 void config_settle(struct cfgnode *tree, struct problems *p)
@@ -83,10 +83,10 @@ void config_settle(struct cfgnode *tree, struct problems *p)
     if (level->order > on->order) {
         warn_if_beaten(level, on, p);
         on->value.b = wants;
-        on->where = level->where;
+        on->origin = level->origin;
     } else {
         warn_if_beaten(on, level, p);
         level->value.s = "";
-        level->where = on->where;
+        level->origin = on->origin;
     }
 }

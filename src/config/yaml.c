@@ -45,7 +45,7 @@ struct cfgnode *yaml_read_text(const char *text, size_t len, const char *name,
     return NULL;
 }
 
-static bool extension_ok(const char *path, const char *where, struct problems *p)
+static bool extension_ok(const char *path, const char *origin, struct problems *p)
 {
     static const char *const good[] = {"", ".yaml", ".yml", ".json"};
     const char *ext = path_extension(path);
@@ -54,10 +54,10 @@ static bool extension_ok(const char *path, const char *where, struct problems *p
         if (!strcmp(ext, good[i]))
             return true;
     if (!strcmp(ext, ".py"))
-        problems_error(p, where, "%s: Python configurations cannot be run; write YAML",
+        problems_error(p, origin, "%s: Python configurations cannot be run; write YAML",
                        path);
     else
-        problems_error(p, where,
+        problems_error(p, origin,
                        "%s: unknown kind of file '%s' (use .yaml, .yml or .json)", path,
                        ext);
     return false;
@@ -87,7 +87,7 @@ static char *join_surrogates(char *text, size_t *len)
 }
 
 /* Reports a missing file, and suggests a similar name in its folder. */
-static void missing(const char *path, const char *where, struct problems *p)
+static void missing(const char *path, const char *origin, struct problems *p)
 {
     char *dir = path_dirname(path);
     const char *base = path_basename(path);
@@ -99,23 +99,23 @@ static void missing(const char *path, const char *where, struct problems *p)
     for (int i = 0; i < n; i++)
         if (!strcmp(path_extension(name[i]), path_extension(base)))
             suggest_try(&s, name[i]);
-    problems_error(p, where, "cannot read '%s': %s%s%.*s%s%s", path, strerror(ENOENT),
+    problems_error(p, origin, "cannot read '%s': %s%s%.*s%s%s", path, strerror(ENOENT),
                    s.best ? " (did you mean " : "", s.best ? (int)(base - path) : 0, path,
                    s.best ? s.best : "", s.best ? "?)" : "");
     dir_list_free(name, n);
     free(dir);
 }
 
-struct cfgnode *yaml_read_file(const char *path, const char *where, struct problems *p)
+struct cfgnode *yaml_read_file(const char *path, const char *origin, struct problems *p)
 {
     struct cfgnode *root = NULL;
     size_t len = 0;
     char *text;
 
-    if (!extension_ok(path, where, p))
+    if (!extension_ok(path, origin, p))
         return NULL;
     if (file_is_dir(path)) {
-        problems_error(p, where, "cannot read '%s': it is a directory", path);
+        problems_error(p, origin, "cannot read '%s': it is a directory", path);
         return NULL;
     }
     text = file_read_stream(path, BYTES_MAX, &len);
@@ -124,13 +124,13 @@ struct cfgnode *yaml_read_file(const char *path, const char *where, struct probl
     if (text)
         root = yaml_read_text(text, len, path, p);
     else if (errno == ENOENT)
-        missing(path, where, p);
+        missing(path, origin, p);
     else if (errno == EFBIG)
-        problems_error(p, where,
+        problems_error(p, origin,
                        "'%s' is too large: a configuration file has at most %d bytes",
                        path, BYTES_MAX);
     else
-        problems_error(p, where, "cannot read '%s': %s", path, file_strerror(errno));
+        problems_error(p, origin, "cannot read '%s': %s", path, file_strerror(errno));
     free(text);
     return root;
 }

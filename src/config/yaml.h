@@ -14,11 +14,11 @@
 
 /*
  * Returns the tree, to be freed by the caller. After an error it has what could be read,
- * so that its keys can be checked as well, or is NULL; p->nerror tells. `where` is what
+ * so that its keys can be checked as well, or is NULL; p->nerror tells. `origin` is what
  * named the file, or NULL. The file name must end in .yaml or .yml or .json, or have no
  * extension.
  */
-struct cfgnode *yaml_read_file(const char *path, const char *where, struct problems *p);
+struct cfgnode *yaml_read_file(const char *path, const char *origin, struct problems *p);
 
 /* `name` is used in place of a file name in messages. */
 struct cfgnode *yaml_read_text(const char *text, size_t len, const char *name,

@@ -63,19 +63,19 @@ static void fail_yaml(struct yaml_reader *r, const yaml_parser_t *y)
         if (strstr(y->context, begun[i]))
             item = y->context_mark;
 
-    const char *where = yaml_location(r, (int)item.line + 1, (int)item.column + 1);
+    const char *origin = yaml_location(r, (int)item.line + 1, (int)item.column + 1);
 
     if (strstr(y->problem, "cannot start any token") && has_tab(r, y->problem_mark.line))
-        problems_error(r->p, where, "invalid YAML: tab in the indentation: use spaces");
+        problems_error(r->p, origin, "invalid YAML: tab in the indentation: use spaces");
     else if (strstr(y->problem, "mapping values are not allowed"))
         problems_error(
-            r->p, where,
+            r->p, origin,
             "invalid YAML: a colon inside a value, or a missing one on the line above");
     else if (item.line != y->problem_mark.line)
-        problems_error(r->p, where, "invalid YAML: %s up to line %zu, %s", y->problem,
+        problems_error(r->p, origin, "invalid YAML: %s up to line %zu, %s", y->problem,
                        y->problem_mark.line + 1, y->context);
     else
-        problems_error(r->p, where, "invalid YAML: %s%s%s", y->problem,
+        problems_error(r->p, origin, "invalid YAML: %s%s%s", y->problem,
                        y->context ? " " : "", y->context ? y->context : "");
 }
 

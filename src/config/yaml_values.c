@@ -221,7 +221,7 @@ static bool fill_key(struct yaml_reader *r, struct cfgnode *n,
         if (!affordable(r, it, depth + 1, false))
             return false;
         sub = cfgnode_add(n, key->text);
-        cfgnode_entry(n, key->text)->where =
+        cfgnode_entry(n, key->text)->origin =
             arena_printf(n->mem, "%s:%d:%d", r->name, key->line, key->col);
         return yaml_fill(r, sub, it, depth + 1);
     }

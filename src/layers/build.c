@@ -14,7 +14,7 @@ enum { DEPTH = 32, REPEAT_MAX = 1000 };
 /* ---- errors ---- */
 
 /* Writes "net.yaml:14" of an origin "net.yaml:3:5", and other origins as they are. */
-static void write_where(struct build *c)
+static void write_origin(struct build *c)
 {
     const char *o = c->origin ? c->origin : "";
     size_t len = strlen(o), n = len;
@@ -44,7 +44,7 @@ void build_fail(struct build *c, const char *fmt, ...)
     va_start(ap, fmt);
     strbuf_addv(c->why, fmt, ap);
     va_end(ap);
-    write_where(c);
+    write_origin(c);
 }
 
 bool build_failed(const struct build *c)
@@ -313,7 +313,7 @@ static void check_block_names(struct build *c)
 {
     const struct value *blocks = c->s->blocks;
 
-    c->origin = c->s->blocks_where;
+    c->origin = c->s->blocks_origin;
     for (int i = 0; blocks && i < blocks->list.n && !build_failed(c); i++) {
         const struct value *v = &blocks->list.item[i];
         const char *name = v->type == VALUE_MAP ? text_of(c, v, "name") : NULL;
@@ -333,7 +333,7 @@ static void check_blocks_called(struct build *c)
 {
     const struct value *blocks = c->s->blocks;
 
-    c->origin = c->s->blocks_where;
+    c->origin = c->s->blocks_origin;
     for (int i = 0; blocks && i < blocks->list.n && !build_failed(c); i++) {
         c->line = blocks->list.item[i].line;
         if (!c->called[i])
@@ -353,7 +353,7 @@ struct layers_built layers_build(struct builder *b, const struct layers_source *
     c.location = built.location;
     c.called = xcalloc(s->blocks ? (size_t)s->blocks->list.n + 1 : 1, sizeof(*c.called));
     check_block_names(&c);
-    c.origin = s->layers_where;
+    c.origin = s->layers_origin;
     c.line = 0;
     if (!build_failed(&c))
         built.output = build_list(&c, s->layers, "", &names, input, &x, 1);
@@ -363,10 +363,10 @@ struct layers_built layers_build(struct builder *b, const struct layers_source *
     }
     built.features = c.features;
     if (built.output) {
-        c.origin = s->layers_where;
+        c.origin = s->layers_origin;
         c.line = s->layers->list.item[s->layers->list.n - 1].line;
         built.last = c.last_name;
-        write_where(&c);
+        write_origin(&c);
     }
     strmap_release(&c.layers);
     free(c.called);

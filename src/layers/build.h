@@ -25,8 +25,9 @@
 #include "graph/graph.h"
 
 struct layers_source {
-    const struct value *layers, *blocks;     /* lists */
-    const char *layers_where, *blocks_where; /* config_where() of their keys, or NULL */
+    const struct value *layers, *blocks; /* lists */
+    const char *layers_origin,
+        *blocks_origin; /* config_origin() of their keys, or NULL */
 };
 
 struct layers_built {

@@ -160,7 +160,7 @@ static struct tensor *call_block(struct list *l, const struct layer *y,
     struct tensor *x = NULL;
 
     c->called[block - c->s->blocks->list.item] = true;
-    c->origin = c->s->blocks_where;
+    c->origin = c->s->blocks_origin;
     c->line = block->line;
     if (args && !has_args && !(args->type == VALUE_NONE))
         build_fail(c, "block '%s': args must be a dict of names and defaults", y->op);
@@ -179,7 +179,7 @@ static struct tensor *call_block(struct list *l, const struct layer *y,
         names.item[i] = (struct layer_name){.name = args->list.item[2 * i].s,
                                             .value = args->list.item[2 * i + 1]};
     if (read_block_arguments(l, y, &names)) {
-        c->origin = c->s->blocks_where;
+        c->origin = c->s->blocks_origin;
         c->line = block->line;
         x = build_list(c, layers, build_joined(c, y->full, "."), &names, input, y->in,
                        nin);

@@ -15,7 +15,7 @@ struct build {
     const struct layers_source *s;
     int64_t classes;
     struct strbuf *why;
-    const char *origin; /* config_where() of the key that is being read */
+    const char *origin; /* config_origin() of the key that is being read */
     int line, depth, nlayers;
     char *location;                 /* layers_built.location */
     struct strmap layers;           /* full names */

@@ -94,8 +94,10 @@ static struct described *new_model(const struct layers_source *s, const char *na
     d->source = (struct layers_source){
         .layers = keep(&d->mem, s->layers),
         .blocks = keep(&d->mem, s->blocks),
-        .layers_where = s->layers_where ? arena_strdup(&d->mem, s->layers_where) : NULL,
-        .blocks_where = s->blocks_where ? arena_strdup(&d->mem, s->blocks_where) : NULL,
+        .layers_origin =
+            s->layers_origin ? arena_strdup(&d->mem, s->layers_origin) : NULL,
+        .blocks_origin =
+            s->blocks_origin ? arena_strdup(&d->mem, s->blocks_origin) : NULL,
     };
     d->family = layers_family;
     d->model = (struct model){.name = arena_strdup(&d->mem, name),
@@ -118,8 +120,8 @@ const struct model *layers_model(const struct layers_source *s, const char *name
     struct described *d;
 
     strbuf_addf(&key, "%s\n%d\n%s\n%s\n", name, channels,
-                s->layers_where ? s->layers_where : "",
-                s->blocks_where ? s->blocks_where : "");
+                s->layers_origin ? s->layers_origin : "",
+                s->blocks_origin ? s->blocks_origin : "");
     value_add_yaml(&key, s->layers);
     strbuf_addch(&key, '\n');
     value_add_yaml(&key, s->blocks);

@@ -27,52 +27,52 @@ static const char *own_key(const struct config *cfg)
 static void preset_channels(struct config *cfg)
 {
     const char *key = own_key(cfg), *src, *dst;
-    struct strbuf text = STRBUF_INIT, where = STRBUF_INIT;
+    struct strbuf text = STRBUF_INIT, origin = STRBUF_INIT;
 
-    if (!key || !config_where(cfg, key) == !config_where(cfg, "MODEL.IN_CHANS"))
+    if (!key || !config_origin(cfg, key) == !config_origin(cfg, "MODEL.IN_CHANS"))
         return;
-    src = config_where(cfg, key) ? key : "MODEL.IN_CHANS";
-    dst = config_where(cfg, key) ? "MODEL.IN_CHANS" : key;
+    src = config_origin(cfg, key) ? key : "MODEL.IN_CHANS";
+    dst = config_origin(cfg, key) ? "MODEL.IN_CHANS" : key;
     strbuf_addf(&text, "%lld", (long long)config_get(cfg, src)->i);
-    strbuf_addf(&where, "%s %s", src, text.buf);
+    strbuf_addf(&origin, "%s %s", src, text.buf);
     if (config_get(cfg, dst)->i != config_get(cfg, src)->i)
-        config_preset(cfg, dst, text.buf, where.buf);
+        config_preset(cfg, dst, text.buf, origin.buf);
     strbuf_release(&text);
-    strbuf_release(&where);
+    strbuf_release(&origin);
 }
 
 /* Extends RGB statistics that no user has set. */
 static void preset_mean(struct config *cfg, const char *key,
-                        const struct float_list *list, const char *where)
+                        const struct float_list *list, const char *origin)
 {
-    const char *origin = config_where(cfg, key);
+    const char *old = config_origin(cfg, key);
     struct strbuf text = STRBUF_INIT;
 
     if (list->n != IMAGE_RGB ||
-        (origin && strncmp(origin, PRETRAINED_WHERE, strlen(PRETRAINED_WHERE)) != 0 &&
-         strncmp(origin, INPUT_WHERE, strlen(INPUT_WHERE)) != 0))
+        (old && strncmp(old, PRETRAINED_ORIGIN, strlen(PRETRAINED_ORIGIN)) != 0 &&
+         strncmp(old, INPUT_ORIGIN, strlen(INPUT_ORIGIN)) != 0))
         return;
     strbuf_addf(&text, "[%.8g]", (list->item[0] + list->item[1] + list->item[2]) / 3);
-    config_set_for(cfg, key, text.buf, where);
+    config_set_for(cfg, key, text.buf, origin);
     strbuf_release(&text);
 }
 
 void input_preset(struct config *cfg)
 {
-    struct strbuf where = STRBUF_INIT;
+    struct strbuf origin = STRBUF_INIT;
 
     preset_channels(cfg);
     if (cfg->model.in_chans == IMAGE_RGB)
         return;
-    strbuf_addf(&where, "MODEL.IN_CHANS %lld", (long long)cfg->model.in_chans);
-    preset_mean(cfg, "DATA.MEAN", &cfg->data.mean, where.buf);
-    preset_mean(cfg, "DATA.STD", &cfg->data.std, where.buf);
+    strbuf_addf(&origin, "MODEL.IN_CHANS %lld", (long long)cfg->model.in_chans);
+    preset_mean(cfg, "DATA.MEAN", &cfg->data.mean, origin.buf);
+    preset_mean(cfg, "DATA.STD", &cfg->data.std, origin.buf);
     if (cfg->model.in_chans != 1 && !augment_items_any(cfg)) {
-        config_preset(cfg, "AUG.AUTO_AUGMENT", "none", where.buf);
-        config_preset(cfg, "AUG.COLOR_JITTER", "0", where.buf);
-        config_preset(cfg, "AUG.REPROB", "0", where.buf);
+        config_preset(cfg, "AUG.AUTO_AUGMENT", "none", origin.buf);
+        config_preset(cfg, "AUG.COLOR_JITTER", "0", origin.buf);
+        config_preset(cfg, "AUG.REPROB", "0", origin.buf);
     }
-    strbuf_release(&where);
+    strbuf_release(&origin);
 }
 
 static void check_numbers(const struct config *cfg, struct problems *p, const char *key,

@@ -483,14 +483,14 @@ void job_preset(struct config *cfg, const struct job *job)
 {
     for (int i = 0; i < ROWS; i++) {
         struct view v = view_of(cfg, job);
-        struct strbuf where = STRBUF_INIT;
+        struct strbuf origin = STRBUF_INIT;
 
-        if (!config_where(cfg, rows[i].key) && !augment_items_replace(cfg, rows[i].key) &&
-            rows[i].infer(&v)) {
-            strbuf_addf(&where, CONFIG_JOB_WHERE "%s", v.why.buf);
-            config_preset(cfg, rows[i].key, v.value.buf, where.buf);
+        if (!config_origin(cfg, rows[i].key) &&
+            !augment_items_replace(cfg, rows[i].key) && rows[i].infer(&v)) {
+            strbuf_addf(&origin, CONFIG_JOB_ORIGIN "%s", v.why.buf);
+            config_preset(cfg, rows[i].key, v.value.buf, origin.buf);
         }
-        strbuf_release(&where);
+        strbuf_release(&origin);
         strbuf_release(&v.value);
         strbuf_release(&v.why);
     }

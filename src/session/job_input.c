@@ -6,27 +6,27 @@
 #include "session/model_config.h"
 
 static void preset_numbers(struct config *cfg, const char *key, const double *of,
-                           const char *where)
+                           const char *origin)
 {
     struct strbuf text = STRBUF_INIT;
 
     strbuf_addf(&text, "[%.8g, %.8g, %.8g]", of[0], of[1], of[2]);
-    config_preset(cfg, key, text.buf, where);
+    config_preset(cfg, key, text.buf, origin);
     strbuf_release(&text);
 }
 
-static void preset_size(struct config *cfg, const char *key, int size, const char *where)
+static void preset_size(struct config *cfg, const char *key, int size, const char *origin)
 {
     struct strbuf text = STRBUF_INIT;
 
     strbuf_addf(&text, "%d", size);
-    config_preset(cfg, key, text.buf, where);
+    config_preset(cfg, key, text.buf, origin);
     strbuf_release(&text);
 }
 
 void job_preset_input(struct config *cfg)
 {
-    struct strbuf text = STRBUF_INIT, where = STRBUF_INIT;
+    struct strbuf text = STRBUF_INIT, origin = STRBUF_INIT;
     const struct model *m = model_lookup(cfg, &text);
     const struct pretrained *tag =
         strchr(cfg->model.name, '.')
@@ -35,25 +35,25 @@ void job_preset_input(struct config *cfg)
 
     strbuf_reset(&text);
     if (m && m->size) {
-        strbuf_addf(&where, INPUT_WHERE "%s", cfg->model.name);
-        if (m->height && !config_where(cfg, "DATA.IMG_SIZE")) {
-            preset_size(cfg, "DATA.IMG_WIDTH", m->size, where.buf);
-            preset_size(cfg, "DATA.IMG_HEIGHT", m->height, where.buf);
+        strbuf_addf(&origin, INPUT_ORIGIN "%s", cfg->model.name);
+        if (m->height && !config_origin(cfg, "DATA.IMG_SIZE")) {
+            preset_size(cfg, "DATA.IMG_WIDTH", m->size, origin.buf);
+            preset_size(cfg, "DATA.IMG_HEIGHT", m->height, origin.buf);
         } else if (!m->height) {
-            preset_size(cfg, "DATA.IMG_SIZE", tag ? tag->size : m->size, where.buf);
+            preset_size(cfg, "DATA.IMG_SIZE", tag ? tag->size : m->size, origin.buf);
         }
-        preset_numbers(cfg, "DATA.MEAN", tag ? tag->mean : m->mean, where.buf);
-        preset_numbers(cfg, "DATA.STD", tag ? tag->std : m->std, where.buf);
+        preset_numbers(cfg, "DATA.MEAN", tag ? tag->mean : m->mean, origin.buf);
+        preset_numbers(cfg, "DATA.STD", tag ? tag->std : m->std, origin.buf);
         strbuf_addf(&text, "%.8g", tag ? tag->crop_pct : m->crop_pct);
-        config_preset(cfg, "DATA.CROP_PCT", text.buf, where.buf);
+        config_preset(cfg, "DATA.CROP_PCT", text.buf, origin.buf);
         config_preset(cfg, "DATA.INTERPOLATION",
                       (tag ? tag->bilinear : m->bilinear) ? "bilinear" : "bicubic",
-                      where.buf);
+                      origin.buf);
         if (tag && tag->squash)
-            config_preset(cfg, "TEST.CROP", "False", where.buf);
+            config_preset(cfg, "TEST.CROP", "False", origin.buf);
     }
     strbuf_release(&text);
-    strbuf_release(&where);
+    strbuf_release(&origin);
 }
 
 int64_t job_batch(int64_t images, int64_t max)

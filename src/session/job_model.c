@@ -16,14 +16,14 @@ const char *job_net(const struct job *job, const char **why)
 
 void job_preset_model(struct config *cfg, const struct job *job)
 {
-    struct strbuf where = STRBUF_INIT;
+    struct strbuf origin = STRBUF_INIT;
     const char *why, *name;
 
-    if (!job->side || config_where(cfg, "MODEL.NAME") ||
-        config_where(cfg, "MODEL.TYPE") || *cfg->model.pretrained)
+    if (!job->side || config_origin(cfg, "MODEL.NAME") ||
+        config_origin(cfg, "MODEL.TYPE") || *cfg->model.pretrained)
         return;
     name = job_net(job, &why);
-    strbuf_addf(&where, CONFIG_JOB_WHERE "%s", why);
-    config_preset(cfg, "MODEL.NAME", name, where.buf);
-    strbuf_release(&where);
+    strbuf_addf(&origin, CONFIG_JOB_ORIGIN "%s", why);
+    config_preset(cfg, "MODEL.NAME", name, origin.buf);
+    strbuf_release(&origin);
 }

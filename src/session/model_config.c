@@ -32,17 +32,18 @@ static void check_unused(const struct config *cfg, struct problems *p, const cha
 static void check_class_weights(const struct config *cfg, struct problems *p)
 {
     const struct float_list *w = &cfg->train.class_weights;
-    const char *where = config_where(cfg, "TRAIN.CLASS_WEIGHTS");
+    const char *origin = config_origin(cfg, "TRAIN.CLASS_WEIGHTS");
     double sum = 0;
 
     if (w->item && w->n != cfg->model.num_classes)
         problems_error(
-            p, where, "TRAIN.CLASS_WEIGHTS has %d numbers, and MODEL.NUM_CLASSES is %lld",
-            w->n, (long long)cfg->model.num_classes);
+            p, origin,
+            "TRAIN.CLASS_WEIGHTS has %d numbers, and MODEL.NUM_CLASSES is %lld", w->n,
+            (long long)cfg->model.num_classes);
     for (int i = 0; w->item && i < w->n; i++)
         sum += w->item[i];
     if (w->item && !(sum > 0))
-        problems_error(p, where, "all TRAIN.CLASS_WEIGHTS are zero");
+        problems_error(p, origin, "all TRAIN.CLASS_WEIGHTS are zero");
 }
 
 void model_check_labels(const struct config *cfg, struct problems *p)
@@ -184,7 +185,7 @@ static void warn_small_images(const struct model *m, const struct model_options 
         return;
     for (int i = 0; m->family->reads[i]; i++)
         skips = skips || !strcmp(m->family->reads[i], "MODEL.SKIP_STRIDES");
-    problems_warn(p, config_where(cfg, "DATA.IMG_SIZE"),
+    problems_warn(p, config_origin(cfg, "DATA.IMG_SIZE"),
                   "%s divides the sides of images by %d, so its last layers see a single "
                   "pixel of images of %d x %d%s",
                   m->name, reduction, width, height,
@@ -225,7 +226,7 @@ static int custom_keys_set(const struct config *cfg, const struct model_family *
     int n = 0;
 
     for (int i = 0; f->custom_keys[i]; i++)
-        n += config_where(cfg, f->custom_keys[i]) != NULL;
+        n += config_origin(cfg, f->custom_keys[i]) != NULL;
     return n;
 }
 
@@ -235,8 +236,8 @@ static const struct model *lookup_training(const struct config *cfg, struct strb
     const struct layers_source source = {
         .layers = cfg->model.layers,
         .blocks = cfg->model.blocks,
-        .layers_where = config_where(cfg, "MODEL.LAYERS"),
-        .blocks_where = config_where(cfg, "MODEL.BLOCKS"),
+        .layers_origin = config_origin(cfg, "MODEL.LAYERS"),
+        .blocks_origin = config_origin(cfg, "MODEL.BLOCKS"),
     };
 
     if (cfg->model.layers->list.n)
@@ -296,7 +297,7 @@ static const struct model *find(const struct config *cfg, struct strbuf *why)
     if (set)
         strbuf_addf(why, "; a %s with another name needs", f->type);
     for (int i = 0; set && f->custom_keys[i]; i++)
-        if (!config_where(cfg, f->custom_keys[i]))
+        if (!config_origin(cfg, f->custom_keys[i]))
             strbuf_addf(why, " %s", f->custom_keys[i]);
     return NULL;
 }

@@ -31,7 +31,8 @@ void pretrained_preset(struct config *cfg);
 void pretrained_check(const struct config *cfg, struct problems *p);
 /* Logs the keys that the weights have set (one line). */
 void pretrained_describe(const struct config *cfg);
-#define PRETRAINED_WHERE "MODEL.PRETRAINED " /* prefix of config_where() for those keys */
+#define PRETRAINED_ORIGIN                                                                \
+    "MODEL.PRETRAINED " /* prefix of config_origin() for those keys */
 
 /*
  * Sets the keys that follow from MODEL.IN_CHANS, or a family's own key for it, if only a
@@ -40,8 +41,8 @@ void pretrained_describe(const struct config *cfg);
  * color augmentations are off for images without colors.
  */
 void input_preset(struct config *cfg);
-#define INPUT_WHERE                                                                      \
-    CONFIG_JOB_WHERE "the input of " /* the same prefix for the model's own input */
+#define INPUT_ORIGIN                                                                     \
+    CONFIG_JOB_ORIGIN "the input of " /* the same prefix for the model's own input */
 /* Checks that DATA.MEAN and STD have one number per channel. Part of model_check. */
 void input_check(const struct config *cfg, struct problems *p);
 /* Returns DATA.MEAN and STD of a channel. */

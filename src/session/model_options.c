@@ -120,14 +120,14 @@ static void add_member(struct strbuf *s, const struct option *o, const void *mem
 
 /* Sets one key unless it already has the name's value. */
 static void preset(struct config *cfg, const struct option *o, const void *member,
-                   const char *where)
+                   const char *origin)
 {
     struct strbuf text = STRBUF_INIT, now = STRBUF_INIT;
 
     add_member(&text, o, member);
     value_add_repr(&now, config_get(cfg, o->key));
     if (strcmp(text.buf, now.buf) != 0)
-        config_preset(cfg, o->key, text.buf, where);
+        config_preset(cfg, o->key, text.buf, origin);
     strbuf_release(&text);
     strbuf_release(&now);
 }
@@ -136,44 +136,44 @@ static void preset(struct config *cfg, const struct option *o, const void *membe
 static void preset_type(struct config *cfg)
 {
     const struct model_family *f = model_family_of(cfg->model.name);
-    struct strbuf where = STRBUF_INIT;
+    struct strbuf origin = STRBUF_INIT;
 
-    strbuf_addf(&where, "MODEL.NAME %s", cfg->model.name);
+    strbuf_addf(&origin, "MODEL.NAME %s", cfg->model.name);
     if (f && strcmp(f->type, cfg->model.type) != 0 &&
         config_is_later(cfg, "MODEL.NAME", "MODEL.TYPE"))
-        config_set_for(cfg, "MODEL.TYPE", f->type, where.buf);
-    strbuf_release(&where);
+        config_set_for(cfg, "MODEL.TYPE", f->type, origin.buf);
+    strbuf_release(&origin);
 }
 
 static void preset_number(struct config *cfg, const char *key, int value,
-                          const char *where)
+                          const char *origin)
 {
     struct strbuf text = STRBUF_INIT;
 
     strbuf_addf(&text, "%d", value);
-    config_preset(cfg, key, text.buf, where);
+    config_preset(cfg, key, text.buf, origin);
     strbuf_release(&text);
 }
 
 /* Takes what a model from a file fixes: its images, classes, and weights. */
-static void preset_file(struct config *cfg, const struct model *m, const char *where)
+static void preset_file(struct config *cfg, const struct model *m, const char *origin)
 {
-    preset_number(cfg, "MODEL.NUM_CLASSES", m->classes, where);
-    preset_number(cfg, "MODEL.IN_CHANS", m->channels, where);
+    preset_number(cfg, "MODEL.NUM_CLASSES", m->classes, origin);
+    preset_number(cfg, "MODEL.IN_CHANS", m->channels, origin);
     if (m->size && !m->height)
-        preset_number(cfg, "DATA.IMG_SIZE", m->size, where);
+        preset_number(cfg, "DATA.IMG_SIZE", m->size, origin);
     if (m->height) {
-        preset_number(cfg, "DATA.IMG_WIDTH", m->size, where);
-        preset_number(cfg, "DATA.IMG_HEIGHT", m->height, where);
+        preset_number(cfg, "DATA.IMG_WIDTH", m->size, origin);
+        preset_number(cfg, "DATA.IMG_HEIGHT", m->height, origin);
     }
-    config_preset(cfg, "MODEL.PRETRAINED", m->name, where);
+    config_preset(cfg, "MODEL.PRETRAINED", m->name, origin);
 }
 
 /* Sets the type and, from the name of its file, the name of a network of MODEL.LAYERS,
  * unless the same or a later source sets them. */
 static void preset_layers(struct config *cfg)
 {
-    const char *where = config_where(cfg, "MODEL.LAYERS"), *file = where ? where : "";
+    const char *origin = config_origin(cfg, "MODEL.LAYERS"), *file = origin ? origin : "";
     const char *slash = memrchr(file, '/', strcspn(file, ":"));
     struct strbuf name = STRBUF_INIT;
 
@@ -183,7 +183,7 @@ static void preset_layers(struct config *cfg)
         strbuf_reset(&name), strbuf_addstr(&name, "layers");
     if (config_is_later(cfg, "MODEL.LAYERS", "MODEL.TYPE"))
         config_set_for(cfg, "MODEL.TYPE", layers_family.type, "MODEL.LAYERS");
-    if (!config_where(cfg, "MODEL.NAME") ||
+    if (!config_origin(cfg, "MODEL.NAME") ||
         (model_family_of(cfg->model.name) &&
          config_is_later(cfg, "MODEL.LAYERS", "MODEL.NAME")))
         config_set_for(cfg, "MODEL.NAME", name.buf, "MODEL.LAYERS");
@@ -195,27 +195,27 @@ static void preset_task(struct config *cfg)
 {
     const struct model_family *f = model_family_find(cfg->model.type);
     const struct model *m = f && f->custom ? model_custom(f, cfg->model.name) : NULL;
-    struct strbuf where = STRBUF_INIT;
+    struct strbuf origin = STRBUF_INIT;
 
-    strbuf_addf(&where, "MODEL.NAME %s", cfg->model.name);
+    strbuf_addf(&origin, "MODEL.NAME %s", cfg->model.name);
     if (m && m->task)
-        config_preset(cfg, "MODEL.TASK", m->task, where.buf);
+        config_preset(cfg, "MODEL.TASK", m->task, origin.buf);
     if (cfg->model.task == TASK_SIMMIM)
         simmim_preset(cfg);
-    strbuf_release(&where);
+    strbuf_release(&origin);
 }
 
 /* Takes the loss from the task, unless the user names one. */
 static void preset_loss(struct config *cfg)
 {
     const char *loss = loss_default(cfg->model.task);
-    struct strbuf where = STRBUF_INIT;
+    struct strbuf origin = STRBUF_INIT;
 
-    strbuf_addf(&where, "MODEL.TASK %s", choices_tasks[cfg->model.task].name);
+    strbuf_addf(&origin, "MODEL.TASK %s", choices_tasks[cfg->model.task].name);
     if (!cfg->losses.n && strcmp(loss, cfg->train.loss.name) != 0 &&
         cfg->model.task != TASK_CLASSIFY && cfg->model.task != TASK_MULTILABEL)
-        config_preset(cfg, "TRAIN.LOSS.NAME", loss, where.buf);
-    strbuf_release(&where);
+        config_preset(cfg, "TRAIN.LOSS.NAME", loss, origin.buf);
+    strbuf_release(&origin);
 }
 
 /* True if a model's row says nothing about this key. */

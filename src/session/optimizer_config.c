@@ -9,8 +9,8 @@ static void check_usual(const struct config *cfg, struct problems *p,
                         const struct optimizer *o)
 {
     for (const struct optimizer_usual *u = o->usual; u && u->key; u++)
-        if (!config_where(cfg, u->key))
-            problems_note(p, config_where(cfg, "TRAIN.OPTIMIZER.NAME"),
+        if (!config_origin(cfg, u->key))
+            problems_note(p, config_origin(cfg, "TRAIN.OPTIMIZER.NAME"),
                           "%s usually needs %s %s, which is not the default", o->name,
                           u->key, u->value);
 }

@@ -18,22 +18,22 @@ const struct pretrained *pretrained_of_config(const struct config *cfg)
 }
 
 static void preset_list(struct config *cfg, const char *key, const double *of,
-                        const char *where)
+                        const char *origin)
 {
     struct strbuf text = STRBUF_INIT;
 
     strbuf_addf(&text, "[%.8g, %.8g, %.8g]", of[0], of[1], of[2]);
-    config_preset(cfg, key, text.buf, where);
+    config_preset(cfg, key, text.buf, origin);
     strbuf_release(&text);
 }
 
 /* Replaces an old timm name in a key by the current one. */
 static void rename_model(struct config *cfg, const char *key, const char *old)
 {
-    const char *name = pretrained_now(old), *where = config_where(cfg, key);
+    const char *name = pretrained_now(old), *origin = config_origin(cfg, key);
 
     if (name != old)
-        config_set_for(cfg, key, name, where ? where : "");
+        config_set_for(cfg, key, name, origin ? origin : "");
 }
 
 /* Takes the mean and deviation of the images from the weights of the backbone. */
@@ -58,7 +58,7 @@ static void preset_backbone(struct config *cfg)
 void pretrained_preset(struct config *cfg)
 {
     const struct pretrained *row;
-    struct strbuf where = STRBUF_INIT, text = STRBUF_INIT;
+    struct strbuf origin = STRBUF_INIT, text = STRBUF_INIT;
 
     rename_model(cfg, "MODEL.NAME", cfg->model.name);
     rename_model(cfg, "MODEL.TEACHER_MODEL", cfg->model.teacher_model);
@@ -66,22 +66,22 @@ void pretrained_preset(struct config *cfg)
     row = pretrained_of_config(cfg);
     if (!row)
         return;
-    strbuf_addf(&where, PRETRAINED_WHERE "%s", row->name);
+    strbuf_addf(&origin, PRETRAINED_ORIGIN "%s", row->name);
     strbuf_addf(&text, "%.*s", (int)strcspn(row->name, "."), row->name);
-    config_preset(cfg, "MODEL.NAME", text.buf, where.buf);
-    preset_list(cfg, "DATA.MEAN", row->mean, where.buf);
-    preset_list(cfg, "DATA.STD", row->std, where.buf);
+    config_preset(cfg, "MODEL.NAME", text.buf, origin.buf);
+    preset_list(cfg, "DATA.MEAN", row->mean, origin.buf);
+    preset_list(cfg, "DATA.STD", row->std, origin.buf);
     config_preset(cfg, "DATA.INTERPOLATION", row->bilinear ? "bilinear" : "bicubic",
-                  where.buf);
+                  origin.buf);
     strbuf_reset(&text);
     strbuf_addf(&text, "%.8g", row->crop_pct);
-    config_preset(cfg, "DATA.CROP_PCT", text.buf, where.buf);
+    config_preset(cfg, "DATA.CROP_PCT", text.buf, origin.buf);
     strbuf_reset(&text);
     strbuf_addf(&text, "%d", row->size);
-    config_preset(cfg, "DATA.IMG_SIZE", text.buf, where.buf);
+    config_preset(cfg, "DATA.IMG_SIZE", text.buf, origin.buf);
     if (row->squash)
-        config_preset(cfg, "TEST.CROP", "False", where.buf);
-    strbuf_release(&where);
+        config_preset(cfg, "TEST.CROP", "False", origin.buf);
+    strbuf_release(&origin);
     strbuf_release(&text);
 }
 
@@ -94,11 +94,11 @@ void pretrained_describe(const struct config *cfg)
     const char *of = NULL;
 
     for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++) {
-        const char *where = config_where(cfg, key[i]);
+        const char *origin = config_origin(cfg, key[i]);
 
-        if (!where || strncmp(where, PRETRAINED_WHERE, strlen(PRETRAINED_WHERE)) != 0)
+        if (!origin || strncmp(origin, PRETRAINED_ORIGIN, strlen(PRETRAINED_ORIGIN)) != 0)
             continue;
-        of = where;
+        of = origin;
         strbuf_addf(&text, "%s%s ", text.len ? ", " : "", key[i]);
         value_add_yaml(&text, config_get(cfg, key[i]));
     }

@@ -207,7 +207,7 @@ void schedule_note_warmup(const struct config *cfg, struct problems *p)
     if (i < 0 || schedules[i].warms_up_by || epochs <= 0 || t->warmup_epochs < epochs ||
         t->warmup_share.has)
         return;
-    problems_warn(p, config_where(cfg, "TRAIN.EPOCHS"),
+    problems_warn(p, config_origin(cfg, "TRAIN.EPOCHS"),
                   "the warm-up of %lld epochs (TRAIN.WARMUP_EPOCHS) would cover all %lld "
                   "epochs of the run: shortened to a tenth of the run; set "
                   "--warmup-epochs or --warmup-share to change it",

@@ -50,7 +50,7 @@ static void check_multilabel(const struct config *cfg, struct problems *p)
             "TRAIN.VALIDATE background cannot be combined with MODEL.TASK multilabel: "
             "its checkpoints need the thresholds of the validation");
     if (numbers > 1 && numbers != cfg->model.num_classes &&
-        config_where(cfg, "MODEL.NUM_CLASSES"))
+        config_origin(cfg, "MODEL.NUM_CLASSES"))
         config_blame(
             cfg, p, KEYS("TRAIN.LOSS.POS_WEIGHT"),
             "TRAIN.LOSS.POS_WEIGHT has %d numbers, and MODEL.NUM_CLASSES is %lld",
@@ -73,7 +73,7 @@ static void check_ordinal(const struct config *cfg, struct problems *p)
     int64_t n = cfg->model.num_classes;
 
     task_check_single(cfg, true, p);
-    if (config_where(cfg, "MODEL.NUM_CLASSES") && (n < 2 || n > ORDINAL_CLASSES))
+    if (config_origin(cfg, "MODEL.NUM_CLASSES") && (n < 2 || n > ORDINAL_CLASSES))
         config_blame(cfg, p, KEYS("MODEL.NUM_CLASSES", "MODEL.TASK"),
                      "MODEL.TASK ordinal works for 2 to %d classes, and "
                      "MODEL.NUM_CLASSES is %lld",

@@ -181,10 +181,10 @@ static char **evaluator_environment(void)
 static void start_evaluator(struct background *b)
 {
     char *config = path_join(b->dir, "config.yaml");
-    char *where = path_join(b->dir, BACKGROUND_SOCKET), **env = evaluator_environment();
+    char *path = path_join(b->dir, BACKGROUND_SOCKET), **env = evaluator_environment();
     const char *word[] = {
         "trainc",   "eval", "--cfg",       config,
-        "--watch",  where,  "--device",    b->cfg->train.validate_device,
+        "--watch",  path,   "--device",    b->cfg->train.validate_device,
         "--resume", "",     "--log-level", "warning",
         NULL};
     struct process p = {.words = word,
@@ -203,7 +203,7 @@ static void start_evaluator(struct background *b)
     }
     strbuf_release(&why);
     free(config);
-    free(where);
+    free(path);
     free(env);
 }
 

@@ -64,7 +64,7 @@ static void data_check_unread(const struct config *cfg, struct problems *p,
 
     if ((none || data_pads(cfg)) && !segment_config(cfg) && config_is_given(cfg, key) &&
         !config_is_default(cfg, key))
-        problems_warn(p, config_where(cfg, key),
+        problems_warn(p, config_origin(cfg, key),
                       "%s has no effect: training crops are %s (AUG.CROP_MODE%s)", key,
                       none ? "those of evaluation" : "padded",
                       none ? "" : ", AUG.PAD_CROP");
@@ -114,7 +114,7 @@ static void data_check_augment(const struct config *cfg, struct problems *p)
         data_check_on_device(cfg, p);
     if (!why.len && policy.kind && !segment_config(cfg) && cfg->aug.color_jitter > 0 &&
         !config_is_default(cfg, "AUG.COLOR_JITTER"))
-        problems_unread(p, config_where(cfg, "AUG.COLOR_JITTER"), "AUG.COLOR_JITTER",
+        problems_unread(p, config_origin(cfg, "AUG.COLOR_JITTER"), "AUG.COLOR_JITTER",
                         "AUG.AUTO_AUGMENT replaces it");
     if (cfg->aug.hflip_mode == HFLIP_MODE_ALTERNATE && cfg->aug.hflip != 0.5)
         config_blame(cfg, p, KEYS("AUG.HFLIP", "AUG.HFLIP_MODE"),
@@ -207,10 +207,10 @@ void data_check(const struct config *cfg, struct problems *p)
     else
         data_check_augment(cfg, p);
     if (cfg->aug.crop_mode != CROP_MODE_AUTO && !data_pads(cfg) && cfg->aug.pad_crop > 0)
-        problems_unread(p, config_where(cfg, "AUG.PAD_CROP"), "AUG.PAD_CROP",
+        problems_unread(p, config_origin(cfg, "AUG.PAD_CROP"), "AUG.PAD_CROP",
                         "AUG.CROP_MODE does not pad");
     if (!data_pads(cfg) && cfg->aug.pad_mode != PAD_MODE_CONSTANT)
-        problems_unread(p, config_where(cfg, "AUG.PAD_MODE"), "AUG.PAD_MODE",
+        problems_unread(p, config_origin(cfg, "AUG.PAD_MODE"), "AUG.PAD_MODE",
                         "training crops are not padded");
     data_check_unread(cfg, p, "AUG.SCALE");
     data_check_unread(cfg, p, "AUG.RATIO");

@@ -116,7 +116,7 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
                      cfg->data.dataset, guess.len ? ": " : "",
                      guess.len ? guess.buf : "");
     else if (guess.len)
-        problems_warn(p, config_where(cfg, "DATA.DATASET"), "DATA.DATA_PATH: %s, not %s",
+        problems_warn(p, config_origin(cfg, "DATA.DATASET"), "DATA.DATA_PATH: %s, not %s",
                       guess.buf, cfg->data.dataset);
     strbuf_release(&why);
     strbuf_release(&guess);
@@ -202,11 +202,11 @@ static void adopt_classes(struct config *cfg, const struct dataset *d)
     struct strbuf n = STRBUF_INIT;
 
     if (d->nclass == cfg->model.num_classes && !segment_config(cfg) &&
-        !config_where(cfg, "MODEL.NUM_CLASSES") &&
+        !config_origin(cfg, "MODEL.NUM_CLASSES") &&
         !storage_find(cfg->data.dataset)->generated)
         warn_of_default(cfg, d);
     if (d->nclass == cfg->model.num_classes || segment_config(cfg) ||
-        config_where(cfg, "MODEL.NUM_CLASSES"))
+        config_origin(cfg, "MODEL.NUM_CLASSES"))
         return;
     strbuf_addf(&n, "%d", d->nclass);
     config_set(cfg, "MODEL.NUM_CLASSES", n.buf);

@@ -154,7 +154,7 @@ static void preset(const struct hub *h, const json_t *j)
     const json_t *images = json_object_get(j, "pretrained_cfg");
     const json_t *args = json_object_get(j, "model_args");
 
-    bool named = config_where(h->cfg, "MODEL.NAME") != NULL;
+    bool named = config_origin(h->cfg, "MODEL.NAME") != NULL;
 
     if (name && !named && !model_family_of(name))
         problems_error(
@@ -197,19 +197,19 @@ void hub_config_preset(struct config *cfg, bool fetch, struct problems *p)
 {
     struct strbuf why = STRBUF_INIT;
     char *path = fetch ? fetch_file(cfg, p) : NULL;
-    char *where = xasprintf(PRETRAINED_WHERE "%s", cfg->model.pretrained);
+    char *origin = xasprintf(PRETRAINED_ORIGIN "%s", cfg->model.pretrained);
     json_t *j;
 
     if (!path)
         path = find_file(cfg);
     j = path ? read_object(path, &why) : NULL;
     if (j)
-        preset(&(struct hub){cfg, p, path, where}, j);
+        preset(&(struct hub){cfg, p, path, origin}, j);
     else if (path)
-        problems_error(p, where, "'%s': %s", path, why.buf);
+        problems_error(p, origin, "'%s': %s", path, why.buf);
     json_decref(j);
     strbuf_release(&why);
-    free(where);
+    free(origin);
     free(path);
 }
 

@@ -41,7 +41,7 @@ static void add_key(struct strbuf *s, const struct schema *row, const struct con
 static void compare_config(struct strbuf *s, const char *path, const struct config *cfg,
                            const char *also)
 {
-    struct cmd_word file = {.text = path, .where = path};
+    struct cmd_word file = {.text = path, .origin = path};
     struct cmdline line = {.cfg = &file, .ncfg = 1};
     struct problems p = {0};
     struct config saved;

@@ -50,14 +50,14 @@ static void write_settings(const char *dir, const struct config *cfg)
 
     strbuf_addstr(&s, "key,value,default,set by\n");
     for (const struct schema *row = schema_table; row->key; row++) {
-        const char *where = config_where(cfg, row->key);
+        const char *origin = config_origin(cfg, row->key);
 
         strbuf_addf(&s, "%s,", row->key);
         add_value(&s, config_get(cfg, row->key));
         strbuf_addch(&s, ',');
         add_value(&s, config_default(row->key));
         strbuf_addch(&s, ',');
-        csv_add_name(&s, where ? where : "");
+        csv_add_name(&s, origin ? origin : "");
         strbuf_addch(&s, '\n');
     }
     (void)put_file(dir, "settings.csv", &s);

@@ -44,8 +44,8 @@ void segment_by_data(void)
 /* True if no model is named, so that the data decide whether there are label maps. */
 static bool asks_data(const struct config *cfg)
 {
-    return by_data && !config_where(cfg, "MODEL.NAME") &&
-           !config_where(cfg, "MODEL.TYPE");
+    return by_data && !config_origin(cfg, "MODEL.NAME") &&
+           !config_origin(cfg, "MODEL.TYPE");
 }
 
 /* True if the data have label maps or a key for them is set; looks at the data only
@@ -156,7 +156,7 @@ static void check_classes(const struct config *cfg, struct problems *p)
     if (why.len)
         config_blame(cfg, p, KEYS("DATA.CLASS_COLORS"), "DATA.CLASS_COLORS: %s", why.buf);
     else if (set && set->n != classes && reads(cfg, "DATA.CLASS_SET") &&
-             (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES")))
+             (!asks_data(cfg) || config_origin(cfg, "MODEL.NUM_CLASSES")))
         config_blame(cfg, p, KEYS(colors ? "DATA.CLASS_COLORS" : "DATA.CLASS_SET"),
                      "%s%s has %d classes, but MODEL.NUM_CLASSES is %lld",
                      colors ? "" : "DATA.CLASS_SET ", set->name, set->n, classes);
@@ -168,7 +168,7 @@ static void check_classes(const struct config *cfg, struct problems *p)
         config_warn_unread(cfg, p, "DATA.IGNORED_COLORS",
                            "without DATA.CLASS_COLORS label files contain class values");
     strbuf_release(&why);
-    if (!asks_data(cfg) || config_where(cfg, "MODEL.NUM_CLASSES"))
+    if (!asks_data(cfg) || config_origin(cfg, "MODEL.NUM_CLASSES"))
         model_check_labels(cfg, p);
     if (cfg->data.labels == LABELS_TRAIN_IDS && set && !set->has_ids)
         config_blame(

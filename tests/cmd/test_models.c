@@ -184,7 +184,7 @@ static int check_recipes(const struct model_family *f)
         if (!m->recipe || strncmp(m->recipe, "swinmoe/", strlen("swinmoe/")) == 0)
             continue;
         load_file(&cfg, m->recipe);
-        if (config_where(&cfg, "MODEL.NUM_CLASSES")) /* otherwise the class folders
+        if (config_origin(&cfg, "MODEL.NUM_CLASSES")) /* otherwise the class folders
                                                       * determine it */
             assert_int_equal(cfg.model.num_classes, m->classes);
         if (f->custom_keys)

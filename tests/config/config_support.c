@@ -37,7 +37,7 @@ static void declare(struct cfgnode *n, const char *section, struct arena *mem)
         struct cfgnode_entry *e = &n->entry[i];
 
         e->name = *section ? arena_printf(mem, "%s.%s", section, e->key) : e->key;
-        e->where = NULL;
+        e->origin = NULL;
         if (e->node)
             declare(e->node, e->name, mem);
         else if (e->value.type == VALUE_STR && !e->value.quoted)

@@ -321,7 +321,7 @@ static void test_many(void **state)
     cmdline_parse(&line, &spec, MANY, argv, &p);
     assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
     assert_int_equal(line.narg, MANY);
-    assert_string_equal(line.arg[MANY - 1].where, "argument 20000");
+    assert_string_equal(line.arg[MANY - 1].origin, "argument 20000");
     assert_true(after.ru_maxrss - before.ru_maxrss < 100000); /* KiB */
     cmdline_release(&line);
     free(argv);
@@ -338,13 +338,13 @@ static void test_where(void **state)
     (void)snprintf(words, sizeof(words), "--opts|A|1|B=2|-b|3|D=1|--no_amp|@%s",
                    support_file("a.args", "\n --lr 0.1 C=1"));
     parse(&line, words, 0, &p);
-    assert_string_equal(line.opt[0].where, "--opts #1");
-    assert_string_equal(line.opt[1].where, "--opts #2");
-    assert_string_equal(line.opt[2].where, "argument 7");
-    assert_string_equal(line.flag[0].where, "--batch-size");
-    assert_string_equal(line.flag[1].where, "--no-amp");
-    assert_non_null(strstr(line.flag[2].where, "/a.args:2:2: --lr"));
-    assert_non_null(strstr(line.opt[3].where, "/a.args:2:11: --opts"));
+    assert_string_equal(line.opt[0].origin, "--opts #1");
+    assert_string_equal(line.opt[1].origin, "--opts #2");
+    assert_string_equal(line.opt[2].origin, "argument 7");
+    assert_string_equal(line.flag[0].origin, "--batch-size");
+    assert_string_equal(line.flag[1].origin, "--no-amp");
+    assert_non_null(strstr(line.flag[2].origin, "/a.args:2:2: --lr"));
+    assert_non_null(strstr(line.opt[3].origin, "/a.args:2:11: --opts"));
     cmdline_release(&line);
     assert_int_equal(p.n, 0);
     support_cleanup();

@@ -39,12 +39,12 @@ static void test_precedence(void **state)
     assert_int_equal(cfg.threads, 0);
 
     /* and the origin of each */
-    assert_non_null(strstr(config_where(&cfg, "SEED"), "/base.yaml:1:1"));
-    assert_non_null(strstr(config_where(&cfg, "TAG"), "/a.yaml:2:1"));
-    assert_non_null(strstr(config_where(&cfg, "OUTPUT"), "/b.yaml:1:1"));
-    assert_string_equal(config_where(&cfg, "DATA.BATCH_SIZE"), "--opts #2");
-    assert_string_equal(config_where(&cfg, "DATA.IMG_SIZE"), "--img-size");
-    assert_null(config_where(&cfg, "THREADS"));
+    assert_non_null(strstr(config_origin(&cfg, "SEED"), "/base.yaml:1:1"));
+    assert_non_null(strstr(config_origin(&cfg, "TAG"), "/a.yaml:2:1"));
+    assert_non_null(strstr(config_origin(&cfg, "OUTPUT"), "/b.yaml:1:1"));
+    assert_string_equal(config_origin(&cfg, "DATA.BATCH_SIZE"), "--opts #2");
+    assert_string_equal(config_origin(&cfg, "DATA.IMG_SIZE"), "--img-size");
+    assert_null(config_origin(&cfg, "THREADS"));
 
     /* the tree agrees with the fields and is frozen */
     assert_int_equal(config_get(&cfg, "DATA.IMG_SIZE")->i, 5);

@@ -15,7 +15,7 @@ static void fixed_point(const char *words, const char *file, int flags)
     struct config cfg;
 
     assert_true(support_load(&cfg, &s, words, file));
-    config_print(&first, &cfg, flags & ~CONFIG_PRINT_WHERE);
+    config_print(&first, &cfg, flags & ~CONFIG_PRINT_ORIGIN);
     strbuf_reset(&s);
     config_print(&s, &cfg, flags);
     config_release(&cfg);
@@ -23,7 +23,7 @@ static void fixed_point(const char *words, const char *file, int flags)
         support_load(&cfg, &again, "--cfg %s", support_file("printed.yaml", s.buf)));
     assert_null(strstr(again.buf, "error"));
     strbuf_reset(&again);
-    config_print(&again, &cfg, flags & ~CONFIG_PRINT_WHERE);
+    config_print(&again, &cfg, flags & ~CONFIG_PRINT_ORIGIN);
     if (strcmp(again.buf, first.buf) != 0)
         fail_msg("'%s' prints\n%sand then\n%s", words, first.buf, again.buf);
     config_release(&cfg);
@@ -36,7 +36,7 @@ static void test_print(void **state)
 {
     static const char *const tags[] = {"5",        "1e-3", "None", "yes", "a: b", "a\\nb",
                                        "\303\251", "'x'",  "a #b", "",    " x ",  "0x1F"};
-    int all = CONFIG_PRINT_HELP | CONFIG_PRINT_WHERE;
+    int all = CONFIG_PRINT_HELP | CONFIG_PRINT_ORIGIN;
 
     (void)state;
     fixed_point("", NULL, all);
@@ -70,7 +70,7 @@ static void test_print_diff(void **state)
     assert_true(
         support_load(&cfg, &s, "--epochs 300 --lr 0.1 MODEL.SWIN.APE=True SEED=3", NULL));
     strbuf_reset(&s);
-    config_print(&s, &cfg, CONFIG_PRINT_DIFF | CONFIG_PRINT_WHERE);
+    config_print(&s, &cfg, CONFIG_PRINT_DIFF | CONFIG_PRINT_ORIGIN);
     assert_string_equal(s.buf, "SEED: 3  # argument 6\n\n"
                                "MODEL:\n  SWIN:\n    APE: true  # argument 5\n\n"
                                "TRAIN:\n  BASE_LR: 0.1  # --lr\n");

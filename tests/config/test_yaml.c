@@ -140,12 +140,12 @@ static void test_places(void **state)
     struct cfgnode *n = yaml_read_text(yaml, strlen(yaml), "d/f.yaml", &p);
 
     (void)state;
-    assert_string_equal(cfgnode_find(n, "A")->where, "d/f.yaml:1:1");
-    assert_string_equal(cfgnode_find(n, "SUB")->where, "d/f.yaml:2:1");
-    assert_string_equal(cfgnode_find(n, "SUB.X")->where, "d/f.yaml:3:3");
-    assert_string_equal(cfgnode_find(n, "SUB.Y.Z")->where, "d/f.yaml:4:7");
-    assert_string_equal(cfgnode_find(n, "M")->where, "d/f.yaml:5:6");
-    assert_string_equal(cfgnode_find(n, "M.N")->where, "d/f.yaml:5:10");
+    assert_string_equal(cfgnode_find(n, "A")->origin, "d/f.yaml:1:1");
+    assert_string_equal(cfgnode_find(n, "SUB")->origin, "d/f.yaml:2:1");
+    assert_string_equal(cfgnode_find(n, "SUB.X")->origin, "d/f.yaml:3:3");
+    assert_string_equal(cfgnode_find(n, "SUB.Y.Z")->origin, "d/f.yaml:4:7");
+    assert_string_equal(cfgnode_find(n, "M")->origin, "d/f.yaml:5:6");
+    assert_string_equal(cfgnode_find(n, "M.N")->origin, "d/f.yaml:5:10");
     cfgnode_free(n);
 }
 

@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (config_load(&cfg, &line, &p)) {
             struct strbuf s = STRBUF_INIT;
 
-            config_print(&s, &cfg, CONFIG_PRINT_WHERE);
+            config_print(&s, &cfg, CONFIG_PRINT_ORIGIN);
             strbuf_release(&s);
         }
         config_release(&cfg);

@@ -8,7 +8,7 @@
 /* Layers, one per line, below MODEL.LAYERS of net.yaml, whose third line is the first; and
  * the origin and the reason of the refusal for images of 32 x 32 and 5 classes. */
 static const struct {
-    const char *layers, *where, *why;
+    const char *layers, *origin, *why;
 } mistakes[] = {
     {"- {name: a, op: conv2, out_channels: 4, kernel_size: 3}", "net.yaml:3",
      "layer 'a': unknown op 'conv2' (did you mean conv2d?)"},
@@ -183,7 +183,7 @@ static void test_mistakes(void **state)
         if (!m->family->check(m, &o, 32, 32, &why))
             fail_msg("not refused: %s", text);
         assert_string_equal(why.buf, mistakes[i].why);
-        assert_string_equal(m->family->blamed(m), mistakes[i].where);
+        assert_string_equal(m->family->blamed(m), mistakes[i].origin);
         strbuf_release(&why);
         cfgnode_free(tree);
         free(text);

@@ -63,6 +63,6 @@ struct layers_source yaml_net_source(const struct cfgnode *tree)
 
     return (struct layers_source){.layers = layers ? &layers->value : &none,
                                   .blocks = blocks ? &blocks->value : &none,
-                                  .layers_where = layers ? layers->where : NULL,
-                                  .blocks_where = blocks ? blocks->where : NULL};
+                                  .layers_origin = layers ? layers->origin : NULL,
+                                  .blocks_origin = blocks ? blocks->origin : NULL};
 }

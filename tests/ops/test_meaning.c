@@ -187,9 +187,9 @@ static void test_mix(void **state)
 
 /* ---- dropout masks ---- */
 
-/* Returns how many of 600 ones are kept, each as `factor` = 1 / (1 - rate). *where: a sum
+/* Returns how many of 600 ones are kept, each as `factor` = 1 / (1 - rate). *place: a sum
  * over the kept positions, which differs between dropout masks. */
-static int kept(const struct op_case *row, int64_t micro, float factor, int64_t *where)
+static int kept(const struct op_case *row, int64_t micro, float factor, int64_t *place)
 {
     struct case_run r;
     struct control c;
@@ -204,13 +204,13 @@ static int kept(const struct op_case *row, int64_t micro, float factor, int64_t 
     c.micro = micro;
     memcpy(r.base[MEMORY_CONTROL], &c, sizeof(c));
     program_run(r.program);
-    *where = 0;
+    *place = 0;
     for (int i = 0; i < 600; i++) {
         float y = out(&r, 0)[i];
 
         assert_true(y == 0 || (y >= factor - 1e-5f && y <= factor + 1e-5f));
         n += y > 0;
-        *where += y > 0 ? (int64_t)i * i : 0;
+        *place += y > 0 ? (int64_t)i * i : 0;
     }
     case_run_release(&r);
     return n;
@@ -222,15 +222,15 @@ static void test_dropout(void **state)
         .name = "dropout", .build = case_dropout, .small = {.dim = {6, 10, 2, 5}}};
     const struct op_case path = {
         .name = "path", .build = case_drop_path, .small = {.dim = {60, 10, 1, 1}}};
-    int64_t where[3];
-    int n = kept(&each, 1, 1 / 0.7f, &where[0]);
+    int64_t place[3];
+    int n = kept(&each, 1, 1 / 0.7f, &place[0]);
 
     (void)state;
     assert_true(n > 380 && n < 460);
-    assert_int_equal(kept(&each, 1, 1 / 0.7f, &where[1]), n);
-    kept(&each, 2, 1 / 0.7f, &where[2]);
-    assert_true(where[0] == where[1] && where[0] != where[2]);
-    n = kept(&path, 1, 1 / 0.6f, &where[0]);
+    assert_int_equal(kept(&each, 1, 1 / 0.7f, &place[1]), n);
+    kept(&each, 2, 1 / 0.7f, &place[2]);
+    assert_true(place[0] == place[1] && place[0] != place[2]);
+    n = kept(&path, 1, 1 / 0.6f, &place[0]);
     assert_true(n % 10 == 0 && n > 220 && n < 500);
 }
 

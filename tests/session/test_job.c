@@ -41,7 +41,7 @@ static void what_is_set_stays(void **state)
     assert_int_equal(schedule_fill(&cfg, 25, 1).warmup, 12);
     assert_true(config_is_given(&cfg, "AUG.MIXUP"));
     assert_false(config_is_given(&cfg, "AUG.CUTMIX"));
-    assert_non_null(strstr(config_where(&cfg, "AUG.CUTMIX"), "1600 images"));
+    assert_non_null(strstr(config_origin(&cfg, "AUG.CUTMIX"), "1600 images"));
     config_release(&cfg);
 }
 
@@ -71,10 +71,10 @@ static void list_replaces_defaults(void **state)
     config_init(&cfg);
     config_set_for(&cfg, "AUG.LIST", "[{name: rotate}]", "--opts");
     follow(&cfg, &job);
-    assert_null(config_where(&cfg, "AUG.HFLIP"));
-    assert_null(config_where(&cfg, "AUG.AUTO_AUGMENT"));
-    assert_null(config_where(&cfg, "AUG.REPROB"));
-    assert_non_null(config_where(&cfg, "AUG.CUTMIX"));
+    assert_null(config_origin(&cfg, "AUG.HFLIP"));
+    assert_null(config_origin(&cfg, "AUG.AUTO_AUGMENT"));
+    assert_null(config_origin(&cfg, "AUG.REPROB"));
+    assert_non_null(config_origin(&cfg, "AUG.CUTMIX"));
     config_release(&cfg);
 }
 
@@ -141,7 +141,7 @@ static void optimizers_have_rates(void **state)
         config_init(&cfg);
         config_set_for(&cfg, "TRAIN.OPTIMIZER.NAME", o->name, "--opt");
         follow(&cfg, &job);
-        assert_non_null(strstr(config_where(&cfg, "TRAIN.BASE_LR"), o->name));
+        assert_non_null(strstr(config_origin(&cfg, "TRAIN.BASE_LR"), o->name));
         config_release(&cfg);
     }
 }

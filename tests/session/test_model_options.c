@@ -230,7 +230,7 @@ static void test_preset(void **state)
     assert_int_equal(s->depths.item[2], 18);
     assert_int_equal(s->num_heads.item[3], 32);
     assert_int_equal(s->pretrained_window_sizes.item[3], 6);
-    assert_string_equal(config_where(&cfg, "MODEL.SWINV2.DEPTHS"),
+    assert_string_equal(config_origin(&cfg, "MODEL.SWINV2.DEPTHS"),
                         "MODEL.NAME swinv2_base_window12to24_192to384");
     arena_release(&mem);
     config_release(&cfg);

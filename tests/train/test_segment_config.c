@@ -108,7 +108,7 @@ static void what_is_not_read_is_said(void **state)
                                             {"TEST.CROP", "False"}};
     struct config cfg;
     struct problems p = {0};
-    struct strbuf where = STRBUF_INIT;
+    struct strbuf origin = STRBUF_INIT;
 
     (void)state;
     set_erfnet(&cfg);
@@ -118,9 +118,9 @@ static void what_is_not_read_is_said(void **state)
     assert_int_equal(p.nerror, 0);
     assert_int_equal(p.n, 4);
     for (int i = 0; i < 4; i++) {
-        strbuf_reset(&where);
-        strbuf_addf(&where, "%s has no effect", unread[i][0]);
-        assert_non_null(strstr(p.item[i].text, where.buf));
+        strbuf_reset(&origin);
+        strbuf_addf(&origin, "%s has no effect", unread[i][0]);
+        assert_non_null(strstr(p.item[i].text, origin.buf));
     }
     problems_release(&p);
     config_release(&cfg);
@@ -132,7 +132,7 @@ static void what_is_not_read_is_said(void **state)
     assert_non_null(strstr(p.item[0].text, "DATA.LABELS has no effect"));
     problems_release(&p);
     config_release(&cfg);
-    strbuf_release(&where);
+    strbuf_release(&origin);
 }
 
 static void raw_ids_are_no_train_ids(void **state)
