@@ -261,6 +261,7 @@ const struct op_case rows_epilogues[] = {
      WIDE,
      .no_gradient = true,
      .inference = true,
+     .nan_spreads_on_tiles = true,
      ACT(conv_bn_act, "hardswish", .conv = {K3, .stride = 2}),
      .small = {.dim = {2, 3, 19, 22}, .out = 16},
      STEM_IN},

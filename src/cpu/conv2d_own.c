@@ -158,8 +158,11 @@ static const char *chain_decline(const struct conv_chain *f, const struct graph 
         return "the batch norm after it can be folded";
     if (loops->unfused && (f->bn || f->act || f->conv->nin > CONV2D_BIAS))
         return "these loops have no bias and no activation";
-    if (!loops->chains && (f->bn || f->add))
+    if (loops->chains == CONV_CHAINS_NONE && (f->bn || f->add))
         return "these loops fold and add nothing";
+    if (loops->chains == CONV_CHAINS_RELU && f->add && f->act &&
+        !loop_relu(loop_activation(f->act)))
+        return "these loops add only before a relu";
     if (f->other && f->other->dtype != f->conv->out[0]->dtype)
         return "the shortcut has another type";
     return weights_master(f->conv->in[CONV2D_WEIGHT]) ? NULL : "the weights are computed";

@@ -79,22 +79,27 @@ INLINE void activate(const struct amx_band *b, float sum[4][TILE], int k, int ve
                    sum[0], 4 * TILE);
 }
 
-/* Epilogue of 16 results: relu_value and relu_slope of ops/pointwise.h. */
-INLINE __m512 apply_epilogue(const struct amx_band *b, __m512 v, int k,
-                             const uint16_t *relu_mask)
+INLINE __m512 load_16(const uint16_t *src)
+{
+    return (__m512)_mm512_slli_epi32(
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)src)), 16);
+}
+
+/* Epilogue of the 16 results at y[dst], of channels from k on: relu_value and relu_slope of
+ * ops/pointwise.h. */
+INLINE __m512 apply_epilogue(const struct amx_band *b, __m512 v, int k, ptrdiff_t dst)
 {
     const __m512 zero = _mm512_setzero_ps();
 
     if (b->bias)
         v = _mm512_add_ps(v, _mm512_loadu_ps(b->bias + k));
+    if (b->add)
+        v = _mm512_add_ps(v, load_16(b->add + dst));
     if (loop_relu(b->act))
         v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(v, zero, _CMP_LT_OQ), zero);
-    if (relu_mask) {
-        __m512 m = (__m512)_mm512_slli_epi32(
-            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)relu_mask)), 16);
-
-        v = _mm512_mask_mov_ps(v, _mm512_cmp_ps_mask(m, zero, _CMP_LE_OQ), zero);
-    }
+    if (b->relu_mask)
+        v = _mm512_mask_mov_ps(
+            v, _mm512_cmp_ps_mask(load_16(b->relu_mask + dst), zero, _CMP_LE_OQ), zero);
     return v;
 }
 
@@ -116,7 +121,7 @@ INLINE void store_32(uint16_t *dst, __m512 low, __m512 high)
 INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n, int k,
                       ptrdiff_t dst, ptrdiff_t next, int vectors)
 {
-    bool plain = !b->bias && !b->act.row && !b->relu_mask;
+    bool plain = !b->bias && !b->act.row && !b->relu_mask && !b->add;
 
     for (; n > 0; n--, i++, dst += b->col) {
         const float *ptr = sum[i / LANES * vectors] + i % LANES * LANES;
@@ -129,27 +134,24 @@ INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n
             store_32(b->y + dst, v, _mm512_load_ps(ptr + LANES));
             n--, i++, dst += b->col;
         } else if (vectors > 1) {
-            const uint16_t *relu_mask = b->relu_mask ? b->relu_mask + dst : NULL;
-
-            store_32(b->y + dst, apply_epilogue(b, v, k, relu_mask),
+            store_32(b->y + dst, apply_epilogue(b, v, k, dst),
                      apply_epilogue(b, _mm512_load_ps(ptr + TILE), k + LANES,
-                                    relu_mask ? relu_mask + LANES : NULL));
+                                    dst + LANES));
         } else {
-            store_16(b->y + dst,
-                     apply_epilogue(b, v, k, b->relu_mask ? b->relu_mask + dst : NULL));
+            store_16(b->y + dst, apply_epilogue(b, v, k, dst));
         }
     }
 }
 
-/* Stores positions [p, p + 64 / vectors) of `vectors` x 16 channels from k on to y. */
-INLINE void store_block(const struct amx_band *b, float sum[4][TILE], int p, int k,
-                        int vectors)
+/* Stores positions [p + skip, p + 64 / vectors) of `vectors` x 16 channels from k on to y. */
+INLINE void store_block(const struct amx_band *b, float sum[4][TILE], int p, int skip,
+                        int k, int vectors)
 {
     const int block = 4 * LANES / vectors, wide = vectors * LANES;
     ptrdiff_t next = k + wide < b->end ? wide : block * b->col + b->begin - k;
-    int row = p / b->pitch, col = p % b->pitch;
+    int row = (p + skip) / b->pitch, col = (p + skip) % b->pitch;
 
-    for (int i = 0, n; i < block && row < b->rows; i += n) {
+    for (int i = skip, n; i < block && row < b->rows; i += n) {
         n = min_int(block - i, (col < b->cols ? b->cols : b->pitch) - col);
         if (col < b->cols)
             store_run(b, sum, i, n, k, row * b->row + col * b->col + k, next, vectors);
@@ -192,7 +194,7 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
                 multiply_4x1(b, pos * b->step, w, depth, &prefetch, sum);
             if (slow)
                 activate(b, sum, k, vectors);
-            store_block(&after, sum, pos, k, vectors);
+            store_block(&after, sum, pos, p - pos, k, vectors);
         }
     }
 }

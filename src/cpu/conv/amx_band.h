@@ -20,6 +20,7 @@ struct amx_band {
     /* result */
     uint16_t *y;               /* position 0 */
     const uint16_t *relu_mask; /* likewise, or NULL */
+    const uint16_t *add;       /* likewise; may be y */
     const float *bias;
     struct loop_activation act;
     const struct loops *loops;
@@ -33,8 +34,8 @@ int amx_block(int channels);
 
 /*
  * Computes the results of a band. `exact`: reads nothing past the last position. There
- * must be at least one whole block; the last block begins early and recomputes some
- * results.
+ * must be at least one whole block; the last block begins early and computes some results
+ * again, without storing them. An activation other than relu adds nothing.
  */
 void amx_run_band(const struct amx_band *b, bool exact);
 

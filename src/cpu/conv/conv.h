@@ -46,6 +46,13 @@ struct conv_args {
     void *scratch;
 };
 
+/* What forward supports beside a bias and an activation. */
+enum conv_chains {
+    CONV_CHAINS_NONE,
+    CONV_CHAINS_RELU, /* a folded batch norm; add, followed by nothing or a relu */
+    CONV_CHAINS_ALL,  /* all of chain.h */
+};
+
 struct conv_loops {
     /* Return NULL if the loops support it on this device, else a static reason. */
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
@@ -56,7 +63,7 @@ struct conv_loops {
     bool rounds_zeros; /* a sum of zeros may become a rounding error */
     bool unfused;      /* no bias, activation, or ReLU mask */
     bool no_db;        /* the weight gradient does not compute the bias gradient */
-    bool chains;       /* forward supports all of chain.h: fold and add, too */
+    enum conv_chains chains;
     /* of a transposed convolution: the data gradient may have a bias */
     bool data_grad_bias;
 

@@ -207,7 +207,7 @@ static void winograd_data_grad(const struct device *dev, const struct conv_shape
 }
 
 const struct conv_loops conv_winograd = {
-    .chains = true,
+    .chains = CONV_CHAINS_ALL,
     .rounds_zeros = true,
     .forward_can = winograd_can,
     .data_grad_can = winograd_can,
