@@ -76,7 +76,7 @@ static const char *find_shape(struct conv_shape *s, const struct conv_loops *loo
         a->groups > 1 && a->groups == x->dim[IMAGE_C] && a->groups == y->dim[IMAGE_C];
     if (loops->depthwise != depthwise)
         return depthwise ? "it is depthwise" : "it is not depthwise";
-    if (a->groups != 1 && !depthwise)
+    if (a->groups != 1 && !depthwise && !loops->grouped)
         return "without groups only";
     if ((a->extra_h || a->extra_w) && !depthwise)
         return "the padding is wider at the end";
@@ -100,6 +100,7 @@ static const char *find_shape(struct conv_shape *s, const struct conv_loops *loo
         .pad_w = a->pad_w,
         .dilation_h = a->dilation_h,
         .dilation_w = a->dilation_w,
+        .groups = a->groups,
         .depthwise = depthwise,
     };
     return NULL;
@@ -130,10 +131,11 @@ static void derive(struct region *r, const struct device *dev,
     struct pack_state st = {conv->loops, dev, *s, backward};
     struct {
         const struct conv_loops *loops;
-        int number[12];
+        int number[14];
     } key = {conv->loops,
-             {(int)s->type, s->c, s->k, s->kernel_h, s->kernel_w, s->stride_h,
-              s->stride_w, s->pad_h, s->pad_w, s->dilation_h, s->dilation_w, backward}};
+             {(int)s->type, s->c, s->k, conv_groups(s), s->kernel_h, s->kernel_w,
+              s->stride_h, s->stride_w, s->pad_h, s->pad_w, s->dilation_h, s->dilation_w,
+              backward}};
 
     (void)weights_pack(r, w, fold,
                        &(const struct weights_packing){

@@ -80,6 +80,7 @@ static void for_all_taps(struct conv_data *d)
     const struct conv_shape *s = &d->s;
     double *px = doubles(&d->x, s->type, d->nx), *dy = doubles(&d->y, s->type, d->ny);
     double *w = doubles(&d->w, DTYPE_F32, d->nw);
+    int groups = conv_groups(s), in = s->c / groups;
 
     for (int n = 0; n < s->n; n++)
         for (int oy = 0; oy < s->ho; oy++)
@@ -95,10 +96,11 @@ static void for_all_taps(struct conv_data *d)
                             continue;
                         for (int k = 0; k < s->k; k++) {
                             int64_t wi =
-                                (((int64_t)k * s->kernel_h + r) * s->kernel_w + c) * s->c;
+                                (((int64_t)k * s->kernel_h + r) * s->kernel_w + c) * in;
+                            int64_t gi = xi + k / (s->k / groups) * in;
 
-                            d->want_y[yi + k] += tap(px + xi, w + wi, dy[yi + k], s->c,
-                                                     d->want_dx + xi, d->want_dw + wi);
+                            d->want_y[yi + k] += tap(px + gi, w + wi, dy[yi + k], in,
+                                                     d->want_dx + gi, d->want_dw + wi);
                         }
                     }
     for (int64_t i = 0; i < d->ny; i++)
@@ -115,7 +117,7 @@ struct conv_data conv_data_new(const struct conv_shape *s)
 
     d.nx = (int64_t)s->n * s->h * s->w * s->c;
     d.ny = (int64_t)s->n * s->ho * s->wo * s->k;
-    d.nw = (int64_t)s->k * s->kernel_h * s->kernel_w * s->c;
+    d.nw = (int64_t)s->k * s->kernel_h * s->kernel_w * (s->c / conv_groups(s));
     d.x = buffer_new((size_t)d.nx * size);
     d.dx = buffer_new((size_t)d.nx * size);
     d.y = buffer_new((size_t)d.ny * size);

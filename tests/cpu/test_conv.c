@@ -320,7 +320,7 @@ static const struct size sizes[] = {
     {1, 197, 1, 48, 80, 1, 1, 1, 0, 0, 1, 1}, /* linear layers */
     {1, 301, 1, 64, 96, 1, 1, 1, 0, 0, 1, 1},
     {1, 401, 1, 256, 2176, 1, 1, 1, 0, 0, 1, 1}, /* dy in groups */
-    {3, 32, 32, 3, 16, 3, 3, 1, 1, 1, 1, 1}, /* CIFAR's ResNets */
+    {3, 32, 32, 3, 16, 3, 3, 1, 1, 1, 1, 1},     /* CIFAR's ResNets */
     {2, 32, 32, 16, 16, 3, 3, 1, 1, 1, 1, 1},
     {2, 32, 32, 16, 32, 3, 3, 2, 1, 1, 1, 1},
     {3, 16, 16, 32, 32, 3, 3, 1, 1, 1, 1, 1},
@@ -336,6 +336,17 @@ static const struct size sizes[] = {
     {1, 32, 32, 16, 16, 3, 3, 3, 1, 1, 1, 1},
     {1, 7, 8, 64, 64, 3, 3, 1, 1, 1, 1, 1},
     {1, 16, 16, 16, 16, 3, 3, 1, 2, 2, 2, 2},
+};
+
+static const struct {
+    struct size size;
+    int groups;
+} grouped[] = {
+    {{2, 9, 14, 64, 64, 3, 3, 1, 1, 1, 1, 1}, 4},
+    {{2, 9, 14, 48, 96, 3, 3, 2, 1, 1, 1, 1}, 3},
+    {{1, 12, 13, 128, 64, 3, 3, 1, 2, 2, 2, 2}, 2},
+    {{2, 8, 9, 96, 48, 1, 1, 1, 0, 0, 1, 1}, 3},
+    {{1, 6, 15, 768, 1536, 3, 3, 1, 1, 1, 1, 1}, 12}, /* weights beyond the cache */
 };
 
 /* Checks both types; returns how many directions the set supports. */
@@ -360,6 +371,13 @@ static void check_set(const struct set *set, int threads, const struct loops *lo
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct conv_shape s = shape(&sizes[i]);
 
+        taken += check_types(dev, set, &s);
+    }
+    for (size_t i = 0; set->loops->grouped && i < sizeof(grouped) / sizeof(grouped[0]);
+         i++) {
+        struct conv_shape s = shape(&grouped[i].size);
+
+        s.groups = grouped[i].groups;
         taken += check_types(dev, set, &s);
     }
     for (uint32_t i = 0; i < MADE_UP; i++) {

@@ -17,9 +17,10 @@ static const char *amx_can(const struct device *dev, const struct conv_shape *s)
         return "bf16 only";
     if (s->linear && s->h < 2 * LANES * dev->threads)
         return "too few rows for the threads; oneDNN also shares the columns";
-    if (s->k % LANES)
+    if (s->k / conv_groups(s) % LANES)
         return "multiples of 16 channels only";
-    if (s->c % LANES && (s->c > LANES || s->dilation_w > 1))
+    if (s->c / conv_groups(s) % LANES &&
+        (conv_groups(s) > 1 || s->c > LANES || s->dilation_w > 1))
         return "less than 16 channels, or multiples of 16, only";
     if (amx_reach(s).taps > CONV_TAPS)
         return "too many taps";
@@ -29,6 +30,18 @@ static const char *amx_can(const struct device *dev, const struct conv_shape *s)
 static const char *amx_data_grad_can(const struct device *dev, const struct conv_shape *s)
 {
     return s->c % LANES ? "multiples of 16 channels only" : amx_can(dev, s);
+}
+
+static const char *amx_weight_grad_can(const struct device *dev,
+                                       const struct conv_shape *s)
+{
+    return conv_groups(s) > 1 ? "without groups only" : amx_can(dev, s);
+}
+
+/* Returns the channels of the result that read the same channels of the source. */
+static int group_width(const struct amx_window *v)
+{
+    return v->conv.channels / v->groups;
 }
 
 struct window_job {
@@ -44,7 +57,7 @@ static bool in_place(const struct amx_window *v, int threads)
 {
     int rows = amx_window_pointwise(v) ? v->conv.n * v->conv.h / threads : 1;
 
-    return v->plain && (int64_t)rows * v->conv.cols >= amx_block(v->conv.channels);
+    return v->plain && (int64_t)rows * v->conv.cols >= amx_block(group_width(v));
 }
 
 static const uint16_t *image_at(const struct window_job *j, int64_t i)
@@ -62,6 +75,8 @@ static void begin_band(struct amx_band *b, const struct window_job *j, int begin
     *b = (struct amx_band){
         .depth = depth_of(v->reads),
         .steps = v->reads / depth_of(v->reads),
+        .group = group_width(v),
+        .group_step = v->reads,
         .step = amx_window_step(v),
         .panel = (ptrdiff_t)v->packed * v->reads * LANES,
         .y = (uint16_t *)j->a->dst + pos,
@@ -132,7 +147,7 @@ static void run_in_place(const struct window_job *j, int begin, int64_t image, i
     for (int t = 0; t < b.taps; t++) /* prefetch the last tap of the next block */
         if (!t || b.x[t] > b.next)
             b.next = b.x[t];
-    b.next += b.taps ? amx_block(v->conv.channels) * b.step : 0;
+    b.next += b.taps ? amx_block(group_width(v)) * b.step : 0;
     b.next_len = (ptrdiff_t)rows * v->conv.w * v->conv.c;
     amx_run_band(&b, true);
 }
@@ -219,7 +234,7 @@ static size_t window_scratch(const struct amx_window *v, int threads)
 static int group_of(const struct amx_window *v)
 {
     int channels = v->conv.channels;
-    int unit = channels % (2 * LANES) ? LANES : 2 * LANES, units = channels / unit;
+    int unit = group_width(v) % (2 * LANES) ? LANES : 2 * LANES, units = channels / unit;
     size_t bytes =
         (size_t)v->conv.taps * (size_t)v->reads * (size_t)unit * sizeof(uint16_t);
     size_t groups = ((size_t)units * bytes + WEIGHTS - 1) / WEIGHTS;
@@ -281,7 +296,8 @@ static size_t amx_data_grad_scratch(const struct conv_shape *s, int threads)
 const struct conv_loops conv_amx = {
     .forward_can = amx_can,
     .data_grad_can = amx_data_grad_can,
-    .weight_grad_can = amx_can,
+    .weight_grad_can = amx_weight_grad_can,
+    .grouped = true,
     .linear = true,
     .chains = CONV_CHAINS_RELU,
     .data_grad_bias = true,

@@ -1,7 +1,7 @@
 /*
- * Our own bf16 convolutions on AMX tiles: any kernel, stride, padding, and dilation
- * without groups, for channels that are multiples of 16, and for images with fewer
- * channels. Implicit GEMM (Chetlur et al. 2014, section 3): no im2col; tiles are rows of
+ * Our own bf16 convolutions on AMX tiles: any kernel, stride, padding, and dilation, for
+ * groups of channels that are multiples of 16, and for images with fewer channels; the
+ * weight gradient without groups. Implicit GEMM (Chetlur et al. 2014, section 3): no im2col; tiles are rows of
  * the image in memory, or of a copy with zero borders.
  *
  * Images are NHWC bf16 bits. Deterministic for a given number of threads. Accumulation is

@@ -134,9 +134,9 @@ INLINE void store_run(const struct amx_band *b, float sum[4][TILE], int i, int n
             store_32(b->y + dst, v, _mm512_load_ps(ptr + LANES));
             n--, i++, dst += b->col;
         } else if (vectors > 1) {
-            store_32(b->y + dst, apply_epilogue(b, v, k, dst),
-                     apply_epilogue(b, _mm512_load_ps(ptr + TILE), k + LANES,
-                                    dst + LANES));
+            store_32(
+                b->y + dst, apply_epilogue(b, v, k, dst),
+                apply_epilogue(b, _mm512_load_ps(ptr + TILE), k + LANES, dst + LANES));
         } else {
             store_16(b->y + dst, apply_epilogue(b, v, k, dst));
         }
@@ -186,12 +186,14 @@ INLINE void run_band(const struct amx_band *b, bool exact, int depth, int vector
         int pos = exact && p + block > all ? all - block : p;
 
         for (int k = b->begin; k < b->end; k += vectors * LANES) {
-            ptrdiff_t w = k / LANES * b->panel;
+            ptrdiff_t w = k / LANES * b->panel, x = pos * b->step;
 
+            if (b->group < b->channels)
+                x += (ptrdiff_t)(k / b->group) * b->group_step;
             if (vectors > 1)
-                multiply_2x2(b, pos * b->step, w, depth, &prefetch, sum);
+                multiply_2x2(b, x, w, depth, &prefetch, sum);
             else
-                multiply_4x1(b, pos * b->step, w, depth, &prefetch, sum);
+                multiply_4x1(b, x, w, depth, &prefetch, sum);
             if (slow)
                 activate(b, sum, k, vectors);
             store_block(&after, sum, pos, p - pos, k, vectors);
@@ -226,5 +228,5 @@ void amx_run_band(const struct amx_band *b, bool exact)
         {run_32_1, run_32_2},
     };
 
-    run[b->depth == DEPTH][vectors_of(b->channels) - 1](b, exact);
+    run[b->depth == DEPTH][vectors_of(b->group) - 1](b, exact);
 }

@@ -13,10 +13,11 @@ struct amx_band {
     const uint16_t *x[CONV_TAPS]; /* address that each tap reads for position 0 */
     const uint16_t *w[CONV_TAPS]; /* its weights for the first 16 channels */
     int taps, depth, steps;       /* steps: of `depth` channels each */
-    ptrdiff_t step;               /* elements between positions */
-    ptrdiff_t panel;      /* elements between the weights of groups of 16 channels */
-    const uint16_t *next; /* memory to prefetch during this band, */
-    ptrdiff_t next_len;   /* this many elements */
+    int group, group_step; /* channels of a group of the result, and of the source */
+    ptrdiff_t step;        /* elements between positions */
+    ptrdiff_t panel;       /* elements between the weights of groups of 16 channels */
+    const uint16_t *next;  /* memory to prefetch during this band, */
+    ptrdiff_t next_len;    /* this many elements */
     /* result */
     uint16_t *y;               /* position 0 */
     const uint16_t *relu_mask; /* likewise, or NULL */
@@ -29,7 +30,7 @@ struct amx_band {
     ptrdiff_t col, row; /* elements between columns, between rows */
 };
 
-/* Returns the positions per block for a result of `channels` channels. */
+/* Returns the positions per block for a result with groups of `channels` channels. */
 int amx_block(int channels);
 
 /*

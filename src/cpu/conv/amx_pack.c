@@ -52,7 +52,7 @@ ISA static void pack_forward(const float *w, ptrdiff_t next, int depth, int n,
         put_line(dst + (ptrdiff_t)i * LANES, v[i], streamed);
 }
 
-/* Backward: 16 adjacent outs; ins are `next` apart. */
+/* Backward: 16 adjacent outs of a group; ins are `next` apart. */
 ISA static void pack_backward(const float *w, ptrdiff_t next, int depth, uint32_t *dst,
                               bool streamed)
 {
@@ -73,7 +73,8 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
     const struct pack_job *j = arg;
     const struct conv_shape *s = j->s;
     struct amx_reach reach = amx_reach(s);
-    int taps = reach.taps, in = j->backward ? s->k : reach.channels;
+    int taps = reach.taps, groups = conv_groups(s), c = s->c / groups;
+    int in = j->backward ? s->k / groups : reach.channels;
     int depth = depth_of(in);
     ptrdiff_t next = (ptrdiff_t)taps * reach.values; /* between values of k */
     ptrdiff_t panel = (ptrdiff_t)taps * in / 2, tap_len = (ptrdiff_t)in / 2 * LANES;
@@ -90,7 +91,8 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
         for (int i = 0; i < in; i += depth)
             for (int tap = 0; tap < taps; tap++)
                 for (int64_t o = lo; o < hi; o += LANES)
-                    pack_backward(j->w + i * next + tap * s->c + o, next, depth,
+                    pack_backward(j->w + (o / c * in + i) * next + tap * c + o % c, next,
+                                  depth,
                                   j->packed + o * panel + tap * tap_len + i / 2 * LANES,
                                   j->streamed);
     }

@@ -29,7 +29,7 @@ static void plan_copy(struct amx_window *v)
         v->step = 1;
         v->pitch = v->conv.cols;
         v->plain = v->conv.step_h == 1 && v->conv.step_w == 1 && v->left == 0 &&
-                   v->conv.cols == v->conv.w && v->reads == v->conv.c;
+                   v->conv.cols == v->conv.w && v->reads * v->groups == v->conv.c;
         return;
     }
     v->column = 1;
@@ -50,6 +50,7 @@ struct amx_window amx_window_forward(const struct conv_shape *s)
     struct amx_reach reach = amx_reach(s);
     struct amx_window v = {
         .conv = conv_window_forward(s, reach.span),
+        .groups = conv_groups(s),
         .span = reach.span,
         .reads = reach.channels,
         .packed = reach.taps,
@@ -64,8 +65,9 @@ struct amx_window amx_window_data_grad(const struct conv_shape *s, int py, int p
 {
     struct amx_window v = {
         .conv = conv_window_data_grad(s, py, px),
+        .groups = conv_groups(s),
         .span = 1,
-        .reads = s->k,
+        .reads = s->k / conv_groups(s),
         .packed = s->kernel_h * s->kernel_w,
         .joined = s->h % s->stride_h == 0,
     };

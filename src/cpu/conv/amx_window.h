@@ -13,7 +13,7 @@
 #include "cpu/conv/window.h"
 
 /*
- * What a tap reads of x: the channels of a pixel. With few channels, as in a stem, it is
+ * What a tap reads of x: the channels of a pixel, or of a group of them. With few channels, as in a stem, it is
  * a whole row of the kernel, whose pixels are adjacent in memory.
  */
 struct amx_reach {
@@ -25,15 +25,16 @@ struct amx_reach {
 
 static inline struct amx_reach amx_reach(const struct conv_shape *s)
 {
-    int row = s->kernel_w * s->c;
+    int row = s->kernel_w * s->c, c = s->c / conv_groups(s);
 
-    if (s->c % 16 == 0)
-        return (struct amx_reach){s->kernel_h * s->kernel_w, 1, s->c, s->c};
+    if (c % 16 == 0)
+        return (struct amx_reach){s->kernel_h * s->kernel_w, 1, c, c};
     return (struct amx_reach){s->kernel_h, s->kernel_w, row, (row + 15) / 16 * 16};
 }
 
 struct amx_window {
     struct conv_window conv;
+    int groups;
     int span, reads; /* pixels and channels that a tap reads (see amx_reach) */
     int packed;      /* taps of the packed weights */
     bool joined;     /* the rows of all images' results are evenly spaced */

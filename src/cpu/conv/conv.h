@@ -13,15 +13,21 @@
 #include "cpu/simd/loop_activation.h"
 #include "graph/tensor.h"
 
-/* A convolution without groups, or depthwise: each channel is a group. Gradients use the
- * shape of their forward convolution. */
+/* A convolution; depthwise: each channel is a group. Gradients use the shape of their
+ * forward convolution. */
 struct conv_shape {
     enum dtype type; /* of x and y */
     int n, h, w, c;  /* of x */
     int ho, wo, k;   /* of y */
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+    int groups;             /* 0: one */
     bool depthwise, linear; /* linear: a layer on rows, as a 1 x 1 convolution */
 };
+
+static inline int conv_groups(const struct conv_shape *s)
+{
+    return s->groups > 1 ? s->groups : 1;
+}
 
 /* Stride 1, same size: the data gradient of s is a forward convolution of this shape. */
 static inline struct conv_shape conv_rotated(const struct conv_shape *s)
@@ -59,6 +65,7 @@ struct conv_loops {
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
     bool depthwise; /* for these shapes, with any padding at the end; else for others */
+    bool grouped;   /* also for groups of several channels */
     bool linear;    /* also for linear layers, as 1 x 1 convolutions of their rows */
     bool rounds_zeros; /* a sum of zeros may become a rounding error */
     bool unfused;      /* no bias, activation, or ReLU mask */
