@@ -39,7 +39,7 @@ static void bias_grad_ref(const struct step *s)
 const struct op op_bias_grad = {
     .name = "bias_grad",
     .nout = 1,
-    .precision = PRECISION_WIDEST,
+    .precision = PRECISION_HALF, /* reads dy as the weight gradient does */
     .f32_out = 1u << 0,
     .shape = bias_grad_shape,
     .flops = bias_grad_flops,
