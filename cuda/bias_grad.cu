@@ -126,7 +126,8 @@ __global__ void __launch_bounds__(TILE_THREADS)
             }
         for (int u = 0; u < UNROLL; u++)
             for (int i = 0; i < N && u < left; i++)
-                sum[i] += DOT ? a[u].get(i) * b[u].get(i) : a[u].get(i);
+                sum[i] = DOT ? fmaf(a[u].get(i), b[u].get(i), sum[i])
+                             : sum[i] + a[u].get(i);
     }
 
     float all = tile_sum<N>(t, p, sum, shared);

@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(BLOCK)
         int64_t g = image * k.n + c / k.each;
         float xhat = layernorm_xhat(a.get(e), mean[g], rstd[g]);
 
-        a.set(e, layernorm_dx(d.get(e) * weight[c], xhat, rstd[g], means[2 * g],
+        a.set(e, layernorm_dx(d.get(e), weight[c], xhat, rstd[g], means[2 * g],
                               means[2 * g + 1]));
     }
     pack_store<T, N>(dx + i, a);

@@ -3,8 +3,10 @@
  *
  *   g = dy [* factors of drop_path]      dx = g gamma      dgamma = sum of g x
  *
- * reads dy and x and writes dx. g and dx are rounded, and the sums are added in the order
- * of separate kernels, so the bits are the same. With CUDNN.FUSE False nothing is fused.
+ * reads dy and x and writes dx. All have one type, or dy is fp32 and x and dx have 16 bits:
+ * then the casts between them are fused, too. g and dx are rounded, and the sums are added
+ * in the order of separate kernels, so the bits are the same. With CUDNN.FUSE False nothing
+ * is fused.
  */
 #include "cuda/bias_grad.h"
 #include "cuda/channels.h"
@@ -12,6 +14,7 @@
 #include "cuda/path_mask.h"
 #include "cuda/residual.h"
 #include "graph/kernel.h"
+#include "ops/cast.h"
 #include "ops/image.h"
 #include "ops/layer_scale.h"
 
@@ -65,49 +68,82 @@ static struct node *drop_before(const struct graph *g, const struct node *scale,
     return residual_rows(p, tensor_channels(t)) ? p : nullptr;
 }
 
+/* What the kernel includes. */
+struct scale_grad_nodes {
+    struct node *scale, *sums;
+    struct node *drop;          /* may be NULL */
+    struct node *round, *widen; /* of dx, and of x: both or neither */
+};
+
+/* Finds the nodes of a gradient that ends with n. */
+static bool find_nodes(scale_grad_nodes *f, const struct graph *g, struct node *n,
+                       const struct device *dev)
+{
+    *f = {};
+    f->scale = n;
+    if (residual_is_round(g, n, dev)) {
+        f->round = n;
+        f->scale = sole_producer(g, n->in[CAST_X], &op_layer_scale);
+    }
+    if (dev->options.apart || !f->scale || f->scale->op != &op_layer_scale ||
+        f->scale->phase != n->phase)
+        return false;
+    f->sums = gamma_grad_of(g, f->scale);
+    if (!f->sums)
+        return false;
+    if (f->round)
+        f->widen = residual_widen(g, f->sums->in[LAYER_SCALE_GAMMA_GRAD_X], n->phase);
+    f->drop = drop_before(g, f->scale, f->sums);
+    return !f->round ||
+           (f->widen && f->widen->in[CAST_X]->dtype == f->round->out[0]->dtype);
+}
+
 static const char *grad_claim(struct region *r, struct graph *g, struct node *n,
                               struct device *dev)
 {
     scale_grad_state *st = (scale_grad_state *)region_state(r);
-    struct node *sums = n->op == &op_layer_scale ? gamma_grad_of(g, n) : nullptr;
-    struct node *drop;
-    struct tensor *dy, *x;
-    int64_t channels;
+    scale_grad_nodes f;
 
-    if (dev->options.apart || !sums)
+    if (!find_nodes(&f, g, n, dev))
         return "not both gradients of a layer scale";
-    dy = n->in[LAYER_SCALE_X];
-    x = sums->in[LAYER_SCALE_GAMMA_GRAD_X];
-    if (n->out[0]->dtype != dy->dtype || x->dtype != dy->dtype)
+
+    struct tensor *dy = f.scale->in[LAYER_SCALE_X];
+    struct tensor *x = f.sums->in[LAYER_SCALE_GAMMA_GRAD_X];
+    int64_t channels = tensor_channels(dy);
+
+    if (f.scale->out[0]->dtype != dy->dtype || x->dtype != dy->dtype)
         return "one type for all";
 
-    channels = tensor_channels(dy);
-    st->drop = drop = drop_before(g, n, sums);
-    st->rows = drop ? residual_rows(drop, channels) : 0;
+    st->drop = f.drop;
+    st->rows = f.drop ? residual_rows(f.drop, channels) : 0;
     WITH_DTYPE(dy->dtype, T, {
         st->t = tile_of(tensor_len(dy) / channels, channels,
                         channels % vec<T>::N ? 1 : vec<T>::N);
     });
     st->chunks = bias_grad_chunks(dev, &st->t);
-    region_claim(r, n);
-    region_claim(r, sums);
-    if (drop)
-        region_claim(r, drop);
-    (void)region_read(r, drop ? drop->in[DROPOUT_X] : dy);
-    (void)region_read(r, x);
-    (void)region_read(r, n->in[LAYER_SCALE_GAMMA]);
-    st->control = drop ? region_read(r, drop->in[DROPOUT_CONTROL]) : -1;
+    region_claim(r, f.scale);
+    region_claim(r, f.sums);
+    if (f.drop)
+        region_claim(r, f.drop);
+    if (f.round) {
+        region_claim(r, f.round);
+        region_claim(r, f.widen);
+    }
+    (void)region_read(r, f.drop ? f.drop->in[DROPOUT_X] : dy);
+    (void)region_read(r, f.widen ? f.widen->in[CAST_X] : x);
+    (void)region_read(r, f.scale->in[LAYER_SCALE_GAMMA]);
+    st->control = f.drop ? region_read(r, f.drop->in[DROPOUT_CONTROL]) : -1;
     (void)region_write(r, n->out[0]);
-    (void)region_write(r, sums->out[0]);
-    region_inplace(r, 0, 0);
+    (void)region_write(r, f.sums->out[0]);
+    region_inplace(r, 0, f.round ? 1 : 0);
     region_workspace(r, (size_t)st->chunks * (size_t)channels * sizeof(float));
     return nullptr;
 }
 
 /* sums [chunks][channels] */
-template <class T, int N>
+template <class T, class H, int N>
 __global__ void __launch_bounds__(TILE_THREADS)
-    grad_rows(const T *dy, const T *x, const float *gamma, T *dx, float *sums, tile t,
+    grad_rows(const T *dy, const H *x, const float *gamma, H *dx, float *sums, tile t,
               int chunks, path_mask m)
 {
     __shared__ __align__(16) float shared[TILE_THREADS * N];
@@ -121,7 +157,8 @@ __global__ void __launch_bounds__(TILE_THREADS)
     if (left > 0)
         table_load<N>(gamma + p.channel, scale);
     for (; left > 0; left -= UNROLL, i += UNROLL * jump, row += UNROLL * step) {
-        pack<T, N> a[UNROLL], b[UNROLL];
+        pack<T, N> a[UNROLL];
+        pack<H, N> b[UNROLL];
 
         for (int u = 0; u < UNROLL; u++)
             if (u < left) {
@@ -134,10 +171,10 @@ __global__ void __launch_bounds__(TILE_THREADS)
             for (int k = 0; k < N; k++) {
                 if (m.control)
                     a[u].set(k, a[u].get(k) * factor);
-                sum[k] += a[u].get(k) * b[u].get(k);
-                a[u].set(k, a[u].get(k) * scale[k]);
+                sum[k] = fmaf(a[u].get(k), b[u].get(k), sum[k]);
+                b[u].set(k, a[u].get(k) * scale[k]);
             }
-            pack_store(dx + i + u * jump, a[u]);
+            pack_store(dx + i + u * jump, b[u]);
         }
     }
 
@@ -148,23 +185,30 @@ __global__ void __launch_bounds__(TILE_THREADS)
         sums[(int64_t)chunk * t.channels + c] = all;
 }
 
-static void grad_run(struct step *s, struct device *dev)
+template <class T, class H> static void run_rows(struct step *s, struct device *dev)
 {
     const scale_grad_state *st = (const scale_grad_state *)s->state;
     unsigned grid = (unsigned)(st->t.tiles * st->chunks);
-    float *sums = (float *)s->workspace;
     path_mask m =
         path_mask_of(st->drop, st->rows, st->control < 0 ? nullptr : s->in[st->control]);
 
-    WITH_DTYPE(s->out_tensor[0]->dtype, T, {
-        WITH_PACK(T, st->t.channels, N,
-                  LAUNCH(dev, (grad_rows<T, N>), grid, TILE_THREADS, 0,
-                         (const T *)s->in[0], (const T *)s->in[1],
-                         (const float *)s->in[2], (T *)s->out[0], sums, st->t, st->chunks,
-                         m));
-    });
-    bias_grad_combine(dev, sums, (float *)s->out[1], st->t.channels, st->t.channels,
-                      st->chunks);
+    WITH_PACK(T, st->t.channels, N,
+              LAUNCH(dev, (grad_rows<T, H, N>), grid, TILE_THREADS, 0,
+                     (const T *)s->in[0], (const H *)s->in[1], (const float *)s->in[2],
+                     (H *)s->out[0], (float *)s->workspace, st->t, st->chunks, m));
+}
+
+static void grad_run(struct step *s, struct device *dev)
+{
+    const scale_grad_state *st = (const scale_grad_state *)s->state;
+    enum dtype dy = s->in_tensor[0]->dtype, x = s->in_tensor[1]->dtype;
+
+    if (dy != x)
+        WITH_HALF(x, H, (run_rows<float, H>(s, dev)));
+    else
+        WITH_DTYPE(x, T, (run_rows<T, T>(s, dev)));
+    bias_grad_combine(dev, (const float *)s->workspace, (float *)s->out[1],
+                      st->t.channels, st->t.channels, st->chunks);
 }
 
 extern const struct kernel cuda_layer_scale_grad = {

@@ -1,54 +1,75 @@
 /*
  * Layer norm: keeps rows in registers, or reads them again (cuda/layernorm.h). The input
  * may be a residual sum (cuda/residual.h): it is computed here, and written if it has
- * other readers. The sum is rounded to its type before it is normalized, so the bits are
- * those of separate kernels.
+ * other readers. An fp32 norm whose result is only needed in 16 bits writes it so, and then
+ * the branch of its sum has 16 bits, too. Each step rounds to its type before the next, so
+ * the bits are those of separate kernels.
  */
 #include "cuda/layernorm.h"
 
 #include "cuda/kernels.h"
+#include "ops/cast.h"
 
 enum { BLOCK = LAYERNORM_BLOCK, WARP = 32 };
 /* Blocks per multiprocessor (GRAD_BLOCKS for the gradient). With a residual sum, whole
  * rounds of the 2 to 4 that fit at once. */
 enum { FORWARD_BLOCKS = 8, SUM_BLOCKS = 12 };
 
-/* The term added to x, a branch with this mask; other NULL: none. The sum may be written
- * over x, and y over `other`. */
-template <class T> struct addend {
+/* The sum of a branch of H, with this gamma and mask, and `other`; other NULL: none. The
+ * sum may be written over `other` or the branch, and y over the one that is left. */
+template <class T, class H> struct addend {
+    const H *branch;
     const T *other;
-    T *sum; /* may be NULL */
+    T *sum;             /* may be NULL */
+    const float *gamma; /* may be NULL */
     path_mask mask;
 };
 
-/* Rounds like dropout.cu and add.cu: the product and the sum are not contracted. */
-template <class T>
-__device__ static inline float residual_sum(T x, T other, float factor)
+/* A factor of the branch; rounds to its type like layer_scale.cu and dropout.cu. */
+template <class H> __device__ static inline float scale_branch(float branch, float factor)
 {
-    return __fadd_rn(to_float(from_float<T>(to_float(x) * factor)), to_float(other));
+    return to_float(from_float<H>(branch * factor));
 }
 
-template <class T, int EACH>
-__device__ static inline void add_row(row_slice<T, EACH> &a, const addend<T> &r,
+template <class T, class H, int EACH>
+__device__ static inline void add_row(row_slice<T, EACH> &a, const addend<T, H> &r,
                                       int64_t row, int lane, const layernorm_shape &s)
 {
-    row_slice<T, EACH> b;
+    constexpr int N = vec<T>::N;
+    int64_t pos = row * s.channels;
+    row_slice<T, EACH> other;
+    pack<H, N> branch[EACH];
     float factor;
 
-    b.load(r.other + row * s.channels, lane, s);
+    row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
+        branch[i] = pack_load<N>(r.branch + pos + c);
+    });
+    other.load(r.other + pos, lane, s);
+    if (r.gamma)
+        row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
+            float gamma[N];
+
+            table_load<N>(r.gamma + c, gamma);
+            for (int k = 0; k < N; k++)
+                branch[i].set(k, branch[i].get(k) * gamma[k]); /* rounds */
+        });
     factor = path_factor(r.mask, row);
     row_slice<T, EACH>::each(lane, s, [&](int i, int c) {
-        for (int k = 0; k < vec<T>::N; k++)
-            a.v[i].set(k, residual_sum(a.v[i].v[k], b.v[i].v[k], factor));
+        for (int k = 0; k < N; k++)
+            a.v[i].set(k, __fadd_rn(scale_branch<H>(branch[i].get(k), factor),
+                                    other.v[i].get(k)));
         if (r.sum)
-            vec_store(r.sum + row * s.channels + c, a.v[i]);
+            vec_store(r.sum + pos + c, a.v[i]);
     });
 }
 
-template <class T, int EACH, bool WIDE, bool ADDED>
-__global__ void __launch_bounds__(BLOCK)
-    layernorm_rows(const T *x, const float *weight, const float *bias, T *y, float *mean_,
-                   float *rstd_, addend<T> r, layernorm_shape s)
+/* ADDED: x is a sum, except that a norm rounded from fp32 (H is not T) may have none: that
+ * has registers to spare, so one instance does both. The bound (0: none) keeps three blocks
+ * of sums on a multiprocessor, at the price of 28 bytes of spills in 16 bits. */
+template <class T, class H, int EACH, bool WIDE, bool ADDED>
+__global__ void __launch_bounds__(BLOCK, ADDED && EACH == 3 ? 3 : 0)
+    layernorm_rows(const T *x, const float *weight, const float *bias, H *y, float *mean_,
+                   float *rstd_, addend<T, H> r, layernorm_shape s)
 {
     constexpr int N = vec<T>::N;
     using row_part = row_slice<T, EACH>;
@@ -62,10 +83,10 @@ __global__ void __launch_bounds__(BLOCK)
         float sum = 0, squares = 0, mean, rstd;
         row_part a;
 
-        if (on)
-            a.load(x + row * s.channels, lane, s);
-        if (ADDED && on)
+        if (ADDED && on && (sizeof(T) == sizeof(H) || r.other))
             add_row(a, r, row, lane, s);
+        else if (on)
+            a.load(x + row * s.channels, lane, s);
         if (on)
             row_part::each(lane, s, [&](int i, int) {
                 for (int k = 0; k < N; k++)
@@ -91,23 +112,23 @@ __global__ void __launch_bounds__(BLOCK)
         if (y)
             row_part::each(lane, s, [&](int i, int c) {
                 float w[N], b[N];
+                pack<H, N> out;
 
                 weights_load<N>(weight, c, 1, w);
                 weights_load<N>(bias, c, 0, b);
                 for (int k = 0; k < N; k++)
-                    a.v[i].set(k,
-                               layernorm_value(layernorm_xhat(a.v[i].get(k), mean, rstd),
+                    out.set(k, layernorm_value(layernorm_xhat(a.v[i].get(k), mean, rstd),
                                                w[k], b[k]));
-                vec_store(y + row * s.channels + c, a.v[i]);
+                pack_store(y + row * s.channels + c, out);
             });
     }
 }
 
 /* Any row: one block per row, one element at a time. */
-template <class T>
+template <class T, class H>
 __global__ void __launch_bounds__(BLOCK)
-    layernorm_any(const T *x, const float *weight, const float *bias, T *y, float *mean_,
-                  float *rstd_, addend<T> r, layernorm_shape s)
+    layernorm_any(const T *x, const float *weight, const float *bias, H *y, float *mean_,
+                  float *rstd_, addend<T, H> r, layernorm_shape s)
 {
     __shared__ float shared[BLOCK / WARP];
 
@@ -115,10 +136,15 @@ __global__ void __launch_bounds__(BLOCK)
         int64_t pos = row * s.channels;
         float sum = 0, squares = 0, mean, rstd, factor = path_factor(r.mask, row);
         auto value = [&](int c) { /* rounded as it is stored */
-                                  return r.other
-                                             ? from_float<T>(residual_sum(
-                                                   x[pos + c], r.other[pos + c], factor))
-                                             : x[pos + c];
+            float b;
+
+            if (!r.other)
+                return x[pos + c];
+            b = to_float(r.branch[pos + c]);
+            if (r.gamma)
+                b = scale_branch<H>(b, r.gamma[c]);
+            return from_float<T>(
+                __fadd_rn(scale_branch<H>(b, factor), to_float(r.other[pos + c])));
         };
 
         for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK)
@@ -141,7 +167,7 @@ __global__ void __launch_bounds__(BLOCK)
             if (r.sum)
                 r.sum[pos + c] = v;
             if (y)
-                y[pos + c] = from_float<T>(
+                y[pos + c] = from_float<H>(
                     layernorm_value(layernorm_xhat(to_float(v), mean, rstd),
                                     weight ? weight[c] : 1, bias ? bias[c] : 0));
         }
@@ -150,99 +176,109 @@ __global__ void __launch_bounds__(BLOCK)
 
 struct layernorm_state {
     layernorm_shape shape;
-    bool added;
-    int other, sum;          /* indices of a read and a write, if added */
+    bool affine, added;
+    bool rounded;            /* x is fp32, y has 16 bits */
+    residual_reads read;     /* if added */
+    int sum;                 /* index of a write, if added */
     const struct node *drop; /* may be NULL */
-    int control;             /* index of a read, with drop */
     int64_t sample_rows;
 };
 
-/* Appends to the norm's reads and writes; its first read becomes the branch. */
-static void claim_sum(struct region *r, layernorm_state *st, const residual &f)
+/* Returns the layer norm whose fp32 result only this cast to 16 bits reads, or NULL. */
+static struct node *rounded_norm(const struct graph *g, const struct node *cast,
+                                 const struct device *dev)
 {
-    st->added = true;
-    st->other = region_read(r, f.other);
-    region_claim(r, f.add);
-    if (f.drop) {
-        region_claim(r, f.drop);
-        st->control = region_read(r, f.drop->in[DROPOUT_CONTROL]);
-    }
-    st->drop = f.drop;
-    st->sample_rows = f.rows;
-    st->sum = region_write(r, f.add->out[0]);
-    region_inplace(r, st->sum, LAYERNORM_X);
-    region_inplace(r, LAYERNORM_Y, st->other);
+    struct node *norm = residual_is_round(g, cast, dev)
+                            ? sole_producer(g, cast->in[CAST_X], &op_layernorm)
+                            : nullptr;
+
+    return norm && norm->phase == cast->phase ? norm : nullptr;
 }
 
 static const char *layernorm_claim(struct region *r, struct graph *g, struct node *n,
                                    struct device *dev)
 {
     layernorm_state *st = (layernorm_state *)region_state(r);
-    struct tensor *x = n->in[LAYERNORM_X];
+    struct node *norm = n->op == &op_layernorm ? n : rounded_norm(g, n, dev);
+    struct tensor *x, *y = n->out[0];
     residual f;
-    bool added;
 
-    if (n->op != &op_layernorm)
+    if (!norm)
         return "not a layer norm";
-    if (n->out[LAYERNORM_Y]->dtype != x->dtype)
+    x = norm->in[LAYERNORM_X];
+    if (norm->out[LAYERNORM_Y]->dtype != x->dtype)
         return "one type for x and y";
 
-    added = residual_before(&f, g, n, dev);
-    st->shape = layernorm_shape_of(x, n, dev, added ? SUM_BLOCKS : FORWARD_BLOCKS);
-    if (!added) {
-        region_claim_node(r, n);
+    st->added = residual_before(&f, g, norm, y->dtype, dev);
+    st->shape =
+        layernorm_shape_of(x, norm, dev, st->added ? SUM_BLOCKS : FORWARD_BLOCKS);
+    st->affine = norm->nin > LAYERNORM_WEIGHT;
+    region_claim(r, norm);
+    st->rounded = norm != n;
+    if (st->rounded)
+        region_claim(r, n);
+    (void)region_read(r, st->added ? f.branch : x);
+    for (int i = LAYERNORM_WEIGHT; i < norm->nin; i++)
+        (void)region_read(r, norm->in[i]);
+    for (int i = 0; i < norm->nout; i++)
+        (void)region_write(r, i == LAYERNORM_Y ? y : norm->out[i]);
+    if (st->added) {
+        st->read = residual_claim(r, &f);
+        st->drop = f.drop;
+        st->sample_rows = f.rows;
+        st->sum = region_write(r, f.add->out[0]);
+        region_inplace(r, st->sum, st->rounded ? st->read.other : LAYERNORM_X);
+        region_inplace(r, LAYERNORM_Y, st->rounded ? LAYERNORM_X : st->read.other);
+    } else if (!st->rounded) {
         region_inplace(r, LAYERNORM_Y, LAYERNORM_X);
-        return nullptr;
     }
-    region_claim(r, n);
-    (void)region_read(r, f.branch);
-    for (int i = LAYERNORM_WEIGHT; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    for (int i = 0; i < n->nout; i++)
-        (void)region_write(r, n->out[i]);
-    claim_sum(r, st, f);
     return nullptr;
 }
 
-template <class T, bool ADDED>
-static void run_norm(struct step *s, struct device *dev, const addend<T> &r)
+template <class T, class H, bool ADDED>
+static void run_norm(struct step *s, struct device *dev)
 {
-    const layernorm_shape &p = ((const layernorm_state *)s->state)->shape;
-    bool affine = s->node->nin > LAYERNORM_WEIGHT;
-    const float *weight = affine ? (const float *)s->in[LAYERNORM_WEIGHT] : nullptr;
-    const float *bias = affine ? (const float *)s->in[LAYERNORM_BIAS] : nullptr;
+    const layernorm_state *st = (const layernorm_state *)s->state;
+    const layernorm_shape &p = st->shape;
+    const float *weight = st->affine ? (const float *)s->in[LAYERNORM_WEIGHT] : nullptr;
+    const float *bias = st->affine ? (const float *)s->in[LAYERNORM_BIAS] : nullptr;
     float *mean = (float *)s->out[LAYERNORM_MEAN],
           *rstd = (float *)s->out[LAYERNORM_RSTD];
-    const T *x = (const T *)s->in[LAYERNORM_X];
-    T *y = (T *)s->out[LAYERNORM_Y];
+    const T *x = st->added ? nullptr : (const T *)s->in[LAYERNORM_X];
+    H *y = (H *)s->out[LAYERNORM_Y];
+    addend<T, H> r = {};
 
+    if (st->added) {
+        const residual_reads &read = st->read;
+
+        r.branch = (const H *)s->in[LAYERNORM_X];
+        r.other = (const T *)s->in[read.other];
+        r.sum = (T *)s->out[st->sum];
+        r.gamma = read.gamma < 0 ? nullptr : (const float *)s->in[read.gamma];
+        r.mask = path_mask_of(st->drop, st->sample_rows,
+                              st->drop ? s->in[read.control] : nullptr);
+    }
     if (p.each)
         WITH_EACH(p, EACH, WIDE, {
-            LAUNCH(dev, (layernorm_rows<T, EACH, WIDE, ADDED>), (unsigned)p.blocks, BLOCK,
-                   0, x, weight, bias, y, mean, rstd, r, p);
+            LAUNCH(dev, (layernorm_rows<T, H, EACH, WIDE, ADDED>), (unsigned)p.blocks,
+                   BLOCK, 0, x, weight, bias, y, mean, rstd, r, p);
         });
     else
-        LAUNCH(dev, layernorm_any<T>, (unsigned)p.blocks, BLOCK, 0, x, weight, bias, y,
-               mean, rstd, r, p);
+        LAUNCH(dev, (layernorm_any<T, H>), (unsigned)p.blocks, BLOCK, 0, x, weight, bias,
+               y, mean, rstd, r, p);
 }
 
 static void layernorm_run(struct step *s, struct device *dev)
 {
     const layernorm_state *st = (const layernorm_state *)s->state;
+    enum dtype type = s->node->out[0]->dtype;
 
-    WITH_DTYPE(s->in_tensor[LAYERNORM_X]->dtype, T, {
-        addend<T> r = {};
-
-        if (st->added) {
-            r.other = (const T *)s->in[st->other];
-            r.sum = (T *)s->out[st->sum];
-            r.mask = path_mask_of(st->drop, st->sample_rows,
-                                  st->drop ? s->in[st->control] : nullptr);
-            run_norm<T, true>(s, dev, r);
-        } else {
-            run_norm<T, false>(s, dev, r);
-        }
-    });
+    if (st->rounded)
+        WITH_HALF(type, H, (run_norm<float, H, true>(s, dev)));
+    else if (st->added)
+        WITH_DTYPE(type, T, (run_norm<T, T, true>(s, dev)));
+    else
+        WITH_DTYPE(type, T, (run_norm<T, T, false>(s, dev)));
 }
 
 extern const struct kernel cuda_layernorm = {

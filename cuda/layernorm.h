@@ -100,31 +100,31 @@ __device__ static inline void weights_load(const float *src, int c, float none,
         dst[k] = none;
 }
 
-/* Runs one statement with EACH and WIDE for the shape; each is not 0. */
+/* Runs one statement with EACH and WIDE for the shape; its `each`, not 0, may be less than
+ * EACH: a warp's lanes have 3 or 4 packs, unless rows are shorter than 16 of them. */
 #define WITH_EACH(s, EACH, WIDE, ...)                                                    \
     do {                                                                                 \
         if ((s).lanes == LAYERNORM_BLOCK) {                                              \
             constexpr bool WIDE = true;                                                  \
-            WITH_EACH_OF(s, EACH, __VA_ARGS__);                                          \
+            if ((s).each == 1) {                                                         \
+                constexpr int EACH = 1;                                                  \
+                __VA_ARGS__;                                                             \
+            } else if ((s).each == 2) {                                                  \
+                constexpr int EACH = 2;                                                  \
+                __VA_ARGS__;                                                             \
+            } else {                                                                     \
+                constexpr int EACH = EACH_MAX;                                           \
+                __VA_ARGS__;                                                             \
+            }                                                                            \
         } else {                                                                         \
             constexpr bool WIDE = false;                                                 \
-            WITH_EACH_OF(s, EACH, __VA_ARGS__);                                          \
-        }                                                                                \
-    } while (0)
-#define WITH_EACH_OF(s, EACH, ...)                                                       \
-    do {                                                                                 \
-        if ((s).each == 1) {                                                             \
-            constexpr int EACH = 1;                                                      \
-            __VA_ARGS__;                                                                 \
-        } else if ((s).each == 2) {                                                      \
-            constexpr int EACH = 2;                                                      \
-            __VA_ARGS__;                                                                 \
-        } else if ((s).each == 3) {                                                      \
-            constexpr int EACH = 3;                                                      \
-            __VA_ARGS__;                                                                 \
-        } else {                                                                         \
-            constexpr int EACH = EACH_MAX;                                               \
-            __VA_ARGS__;                                                                 \
+            if ((s).each <= 3) {                                                         \
+                constexpr int EACH = 3;                                                  \
+                __VA_ARGS__;                                                             \
+            } else {                                                                     \
+                constexpr int EACH = EACH_MAX;                                           \
+                __VA_ARGS__;                                                             \
+            }                                                                            \
         }                                                                                \
     } while (0)
 

@@ -5,12 +5,14 @@
  *
  * If x is a residual sum (cuda/residual.h), its gradient is the sum of dx, rounded, and
  * the gradient that bypassed the norm. That sum is written here instead of dx, and once
- * more multiplied by the branch's factors. The bits are those of separate kernels.
+ * more multiplied by the branch's factors. If the sums are fp32, dy and what the branch
+ * gets may have 16 bits. The bits are those of separate kernels.
  */
 #include "cuda/layernorm.h"
 
 #include "cuda/batchnorm.h"
 #include "cuda/kernels.h"
+#include "ops/cast.h"
 
 enum { BLOCK = LAYERNORM_BLOCK, WARP = 32 };
 
@@ -21,9 +23,9 @@ struct grad_pointers {
 
 /* The term added to dx; other NULL: none. The sum is written instead of dx, and may
  * overwrite `other`; `dropped` may overwrite dy. */
-template <class T> struct grad_addend {
+template <class T, class H> struct grad_addend {
     const T *other;
-    T *dropped; /* may be NULL */
+    H *dropped; /* may be NULL; all factors may be 1 */
     path_mask mask;
 };
 
@@ -73,13 +75,14 @@ __device__ static inline void leave_sums(const float *dweight, const float *dbia
 }
 
 /* What a lane reads of a row. */
-template <class T, int EACH, bool ADDED> struct grad_row {
+template <class T, class H, int EACH, bool ADDED> struct grad_row {
     static constexpr int N = vec<T>::N;
-    words<T, N> x[EACH], dy[EACH], other[ADDED ? EACH : 1];
+    words<T, N> x[EACH], other[ADDED ? EACH : 1];
+    words<H, N> dy[EACH];
     float mean = 0, rstd = 0;
 
     /* Only issues the loads, if the row exists. */
-    __device__ void load(const T *from_x, const T *from_dy, const T *from_other,
+    __device__ void load(const T *from_x, const H *from_dy, const T *from_other,
                          const grad_pointers &p, int64_t row, int lane,
                          const layernorm_shape &s)
     {
@@ -98,11 +101,12 @@ template <class T, int EACH, bool ADDED> struct grad_row {
     }
 };
 
-/* Elements of T, the rounded results of a lane. */
-template <class T, int EACH, bool ADDED>
+/* The rounded results of a lane. */
+template <class T, class H, int EACH, bool ADDED>
 __device__ static inline void
-store_grads(const grad_row<T, EACH, ADDED> &in, const float *w, float g_sum, float gx_sum,
-            T *dx, const grad_addend<T> &r, int64_t row, int lane, const layernorm_shape &s)
+store_grads(const grad_row<T, H, EACH, ADDED> &in, const float *w, float g_sum,
+            float gx_sum, T *dx, const grad_addend<T, H> &r, int64_t row, int lane,
+            const layernorm_shape &s)
 {
     constexpr int N = vec<T>::N;
     float factor = ADDED && r.dropped ? path_factor(r.mask, row) : 0;
@@ -111,7 +115,7 @@ store_grads(const grad_row<T, EACH, ADDED> &in, const float *w, float g_sum, flo
         vec<T> v;
 
         for (int k = 0; k < N; k++)
-            v.set(k, layernorm_dx(in.dy[i].get(k) * w[i * N + k],
+            v.set(k, layernorm_dx(in.dy[i].get(k), w[i * N + k],
                                   layernorm_xhat(in.x[i].get(k), in.mean, in.rstd),
                                   in.rstd, g_sum, gx_sum));
         if (ADDED)
@@ -120,18 +124,20 @@ store_grads(const grad_row<T, EACH, ADDED> &in, const float *w, float g_sum, flo
         if (dx)
             vec_store(dx + row * s.channels + c, v);
         if (ADDED && r.dropped) {
+            pack<H, N> dropped;
+
             for (int k = 0; k < N; k++)
-                v.set(k, v.get(k) * factor);
-            vec_store(r.dropped + row * s.channels + c, v);
+                dropped.set(k, v.get(k) * factor);
+            pack_store(r.dropped + row * s.channels + c, dropped);
         }
     });
 }
 
 /* The loads of a lane's next row are issued before this one is computed. */
-template <class T, int EACH, bool WIDE, bool ADDED>
+template <class T, class H, int EACH, bool WIDE, bool ADDED>
 __global__ void __launch_bounds__(BLOCK)
-    layernorm_grad_rows(const T *x, const T *dy, T *dx, grad_addend<T> r, grad_pointers p,
-                        layernorm_shape s)
+    layernorm_grad_rows(const T *x, const H *dy, T *dx, grad_addend<T, H> r,
+                        grad_pointers p, layernorm_shape s)
 {
     constexpr int N = vec<T>::N;
     using row_part = row_slice<T, EACH>;
@@ -140,7 +146,7 @@ __global__ void __launch_bounds__(BLOCK)
     int64_t first = (int64_t)blockIdx.x * per_block, step = (int64_t)gridDim.x * per_block;
     int64_t row = first + (int)threadIdx.x / s.lanes;
     float dweight[EACH * N] = {}, dbias[EACH * N] = {}, w[EACH * N];
-    grad_row<T, EACH, ADDED> in, next;
+    grad_row<T, H, EACH, ADDED> in, next;
 
     row_part::each(lane, s, [&](int i, int c) {
         weights_load<N>(p.weight, c, 1, w + i * N);
@@ -154,12 +160,12 @@ __global__ void __launch_bounds__(BLOCK)
             row_part::each(lane, s, [&](int i, int) {
                 for (int k = 0; k < N; k++) {
                     float xhat = layernorm_xhat(in.x[i].get(k), in.mean, in.rstd);
-                    float dyk = in.dy[i].get(k), g = dyk * w[i * N + k];
+                    float dyk = in.dy[i].get(k), weight = w[i * N + k];
 
-                    dweight[i * N + k] += dyk * xhat;
+                    dweight[i * N + k] = fmaf(dyk, xhat, dweight[i * N + k]);
                     dbias[i * N + k] += dyk;
-                    g_sum += g;
-                    gx_sum += g * xhat;
+                    g_sum = fmaf(dyk, weight, g_sum);
+                    gx_sum = fmaf(dyk * weight, xhat, gx_sum);
                 }
             });
         if (!dx && !ADDED)
@@ -184,30 +190,32 @@ __global__ void __launch_bounds__(BLOCK)
         leave_sums<T, EACH>(dweight, dbias, p.sums, lane, s);
 }
 
-template <class T>
+template <class T, class H>
 __global__ void __launch_bounds__(BLOCK)
-    layernorm_grad_any(const T *x, const T *dy, T *dx, grad_addend<T> r, grad_pointers p,
-                       layernorm_shape s)
+    layernorm_grad_any(const T *x, const H *dy, T *dx, grad_addend<T, H> r,
+                       grad_pointers p, layernorm_shape s)
 {
     __shared__ float shared[BLOCK / WARP];
 
     for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
         int64_t pos = row * s.channels;
-        const T *a = x + pos, *d = dy + pos;
+        const T *a = x + pos;
+        const H *d = dy + pos;
         float mean = p.mean[row], rstd = p.rstd[row], g_sum = 0, gx_sum = 0;
         float factor = path_factor(r.mask, row);
 
         for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK) {
-            float g = to_float(d[c]) * (p.weight ? p.weight[c] : 1);
+            float dyc = to_float(d[c]), weight = p.weight ? p.weight[c] : 1;
 
-            g_sum += g;
-            gx_sum += g * layernorm_xhat(to_float(a[c]), mean, rstd);
+            g_sum = fmaf(dyc, weight, g_sum);
+            gx_sum = fmaf(dyc * weight, layernorm_xhat(to_float(a[c]), mean, rstd),
+                          gx_sum);
         }
         g_sum = block_sum<BLOCK>(g_sum, shared) / (float)s.channels;
         gx_sum = block_sum<BLOCK>(gx_sum, shared) / (float)s.channels;
         for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK) {
             T v = from_float<T>(layernorm_dx(
-                to_float(d[c]) * (p.weight ? p.weight[c] : 1),
+                to_float(d[c]), p.weight ? p.weight[c] : 1,
                 layernorm_xhat(to_float(a[c]), mean, rstd), rstd, g_sum, gx_sum));
 
             if (r.other)
@@ -215,15 +223,15 @@ __global__ void __launch_bounds__(BLOCK)
             if (dx)
                 dx[pos + c] = v;
             if (r.dropped)
-                r.dropped[pos + c] = from_float<T>(to_float(v) * factor);
+                r.dropped[pos + c] = from_float<H>(to_float(v) * factor);
         }
     }
 }
 
 /* Block b sums rows b, b + blocks, ...; a thread has some channels. */
-template <class T>
+template <class T, class H>
 __global__ void __launch_bounds__(BLOCK)
-    layernorm_columns(const T *x, const T *dy, grad_pointers p, layernorm_shape s)
+    layernorm_columns(const T *x, const H *dy, grad_pointers p, layernorm_shape s)
 {
     for (int c = (int)threadIdx.x; c < s.channels; c += BLOCK) {
         float *dst = p.sums + (int64_t)blockIdx.x * 2 * s.channels + c;
@@ -232,8 +240,9 @@ __global__ void __launch_bounds__(BLOCK)
         for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
             float d = to_float(dy[row * s.channels + c]);
 
-            dweight += d * layernorm_xhat(to_float(x[row * s.channels + c]), p.mean[row],
-                                          p.rstd[row]);
+            dweight = fmaf(d, layernorm_xhat(to_float(x[row * s.channels + c]),
+                                             p.mean[row], p.rstd[row]),
+                           dweight);
             dbias += d;
         }
         dst[0] = dweight;
@@ -264,24 +273,26 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
 
 struct norm_grad_state {
     layernorm_shape shape;
-    bool weighted;
-    bool added;
+    bool weighted, added;
     int other;               /* index of a read, if added */
     const struct node *drop; /* may be NULL */
-    int control, dropped;    /* indices of a read and a write, with drop */
+    int control;             /* index of a read, with drop */
+    int dropped;             /* index of a write, or 0: none */
     int64_t sample_rows;
 };
 
 /* The sum replaces dx. */
-static void claim_sum(struct region *r, norm_grad_state *st, const residual &f)
+static void claim_sum(struct region *r, norm_grad_state *st, const residual_grad &f)
 {
-    struct node *n = f.norm;
+    struct node *n = f.norm, *last = f.round ? f.round : f.drop;
 
     region_claim(r, n);
     region_claim(r, f.add);
     for (int i = 0; i < n->nin; i++)
-        (void)region_read(r, n->in[i]);
-    st->added = true;
+        (void)region_read(r, f.widen && i == LAYERNORM_GRAD_DY ? f.widen->in[CAST_X]
+                                                               : n->in[i]);
+    if (f.widen)
+        region_claim(r, f.widen);
     st->other = region_read(r, f.other);
     if (f.drop) {
         region_claim(r, f.drop);
@@ -292,8 +303,10 @@ static void claim_sum(struct region *r, norm_grad_state *st, const residual &f)
     for (int i = 0; i < n->nout; i++)
         (void)region_write(r, i == LAYERNORM_GRAD_DX ? f.add->out[0] : n->out[i]);
     region_inplace(r, LAYERNORM_GRAD_DX, st->other);
-    if (f.drop) {
-        st->dropped = region_write(r, f.drop->out[0]);
+    if (f.round)
+        region_claim(r, f.round);
+    if (last) {
+        st->dropped = region_write(r, last->out[0]);
         region_inplace(r, st->dropped, LAYERNORM_GRAD_DY);
     }
 }
@@ -302,10 +315,12 @@ static const char *layernorm_grad_claim(struct region *r, struct graph *g, struc
                                         struct device *dev)
 {
     norm_grad_state *st = (norm_grad_state *)region_state(r);
-    residual f;
-    bool added = residual_after(&f, g, n, dev);
-    const struct node *norm = added ? f.norm : n;
+    residual_grad f;
+    const struct node *norm = n;
 
+    st->added = residual_after(&f, g, n, dev);
+    if (st->added)
+        norm = f.norm;
     if (norm->op != &op_layernorm_grad)
         return "not the gradient of a layer norm, nor a residual sum of one";
 
@@ -317,7 +332,7 @@ static const char *layernorm_grad_claim(struct region *r, struct graph *g, struc
 
     st->shape = layernorm_shape_of(x, norm, dev, GRAD_BLOCKS);
     st->weighted = norm->nin > LAYERNORM_GRAD_WEIGHT;
-    if (added) {
+    if (st->added) {
         claim_sum(r, st, f);
     } else {
         region_claim_node(r, n);
@@ -328,58 +343,60 @@ static const char *layernorm_grad_claim(struct region *r, struct graph *g, struc
     return nullptr;
 }
 
-template <class T, bool ADDED>
-static void run_rows(struct step *s, struct device *dev, const grad_addend<T> &r,
+template <class T, class H, bool ADDED>
+static void run_rows(struct step *s, struct device *dev, const grad_addend<T, H> &r,
                      const grad_pointers &p)
 {
     const layernorm_shape &k = ((const norm_grad_state *)s->state)->shape;
-    const T *x = (const T *)s->in[LAYERNORM_GRAD_X],
-            *dy = (const T *)s->in[LAYERNORM_GRAD_DY];
+    const T *x = (const T *)s->in[LAYERNORM_GRAD_X];
+    const H *dy = (const H *)s->in[LAYERNORM_GRAD_DY];
     T *dx = (T *)s->out[LAYERNORM_GRAD_DX];
     size_t shared = k.lanes == BLOCK ? 0 : 2 * (size_t)k.channels * sizeof(float);
 
     WITH_EACH(k, EACH, WIDE, {
-        LAUNCH(dev, (layernorm_grad_rows<T, EACH, WIDE, ADDED>), (unsigned)k.blocks,
+        LAUNCH(dev, (layernorm_grad_rows<T, H, EACH, WIDE, ADDED>), (unsigned)k.blocks,
                BLOCK, shared, x, dy, dx, r, p, k);
     });
 }
 
-template <class T>
+template <class T, class H>
 static void run_grad(struct step *s, struct device *dev, const grad_pointers &p)
 {
     const norm_grad_state *st = (const norm_grad_state *)s->state;
     const layernorm_shape &k = st->shape;
-    const T *x = (const T *)s->in[LAYERNORM_GRAD_X],
-            *dy = (const T *)s->in[LAYERNORM_GRAD_DY];
+    const T *x = (const T *)s->in[LAYERNORM_GRAD_X];
+    const H *dy = (const H *)s->in[LAYERNORM_GRAD_DY];
     T *dx = (T *)s->out[LAYERNORM_GRAD_DX];
-    grad_addend<T> r = {};
+    grad_addend<T, H> r = {};
 
     if (st->added)
         r.other = (const T *)s->in[st->other];
-    if (st->drop) {
-        r.dropped = (T *)s->out[st->dropped];
+    if (st->dropped)
+        r.dropped = (H *)s->out[st->dropped];
+    if (st->drop)
         r.mask = path_mask_of(st->drop, st->sample_rows, s->in[st->control]);
-    }
     if (k.each && st->added) {
-        run_rows<T, true>(s, dev, r, p);
+        run_rows<T, H, true>(s, dev, r, p);
         return;
     }
-    if (k.each) {
-        run_rows<T, false>(s, dev, r, p);
-        return;
-    }
+    if constexpr (sizeof(T) == sizeof(H)) /* claimed as a part of a sum only, if not */
+        if (k.each) {
+            run_rows<T, H, false>(s, dev, r, p);
+            return;
+        }
     if (p.sums) /* first, because dx may overwrite dy */
-        LAUNCH(dev, layernorm_columns<T>, (unsigned)k.blocks, BLOCK, 0, x, dy, p, k);
+        LAUNCH(dev, (layernorm_columns<T, H>), (unsigned)k.blocks, BLOCK, 0, x, dy, p, k);
     if (dx || st->added)
-        LAUNCH(dev, layernorm_grad_any<T>, (unsigned)k.blocks, BLOCK, 0, x, dy, dx, r, p,
-               k);
+        LAUNCH(dev, (layernorm_grad_any<T, H>), (unsigned)k.blocks, BLOCK, 0, x, dy, dx,
+               r, p, k);
 }
 
 static void layernorm_grad_run(struct step *s, struct device *dev)
 {
     const norm_grad_state *st = (const norm_grad_state *)s->state;
     const layernorm_shape &k = st->shape;
-    const struct tensor *x = s->in_tensor[LAYERNORM_GRAD_X];
+    enum dtype x = s->in_tensor[LAYERNORM_GRAD_X]->dtype,
+               dy = s->in_tensor[LAYERNORM_GRAD_DY]->dtype;
     float *dweight = (float *)s->out[LAYERNORM_GRAD_DWEIGHT];
     float *dbias = (float *)s->out[LAYERNORM_GRAD_DBIAS];
     grad_pointers p = {};
@@ -390,7 +407,10 @@ static void layernorm_grad_run(struct step *s, struct device *dev)
         p.weight = (const float *)s->in[LAYERNORM_GRAD_WEIGHT];
     if (dweight || dbias)
         p.sums = (float *)s->workspace;
-    WITH_DTYPE(x->dtype, T, run_grad<T>(s, dev, p));
+    if (dy != x)
+        WITH_HALF(dy, H, (run_grad<float, H>(s, dev, p)));
+    else
+        WITH_DTYPE(dy, T, (run_grad<T, T>(s, dev, p)));
     if (p.sums)
         LAUNCH(dev, layernorm_combine, combine_blocks(2 * k.channels), COMBINE_THREADS, 0,
                (const float *)p.sums, dweight, dbias, k.channels, k.blocks);

@@ -18,54 +18,8 @@
 
 enum { ROUNDS = 8 };
 
-struct sum_nodes {
-    struct node *drop, *scale; /* either may be NULL */
-    struct tensor *branch, *other;
-    int64_t rows; /* per sample */
-};
-
-/* Returns the producer of t with this op, directly or through a view, if nothing else reads
- * either; or NULL. */
-static struct node *ends_with(const struct graph *g, struct tensor *t,
-                              const struct op *op)
-{
-    struct tensor *base = tensor_base(t);
-
-    if (base != t && (t->producer->in[0] != base || !tensor_only_reader(g, t)))
-        return nullptr;
-    return sole_producer(g, base, op);
-}
-
-static bool takes_part(const struct node *n, const struct node *add)
-{
-    return n && n->phase == add->phase && n->in[0]->dtype == add->out[0]->dtype &&
-           n->out[0]->dtype == add->out[0]->dtype;
-}
-
-static bool find_branch(struct sum_nodes *f, const struct graph *g,
-                        const struct node *add, int side)
-{
-    *f = {};
-    f->branch = add->in[side];
-    f->other = add->in[1 - side];
-    f->drop = ends_with(g, f->branch, &op_drop_path);
-    if (takes_part(f->drop, add))
-        f->rows = residual_rows(f->drop, tensor_channels(add->out[0]));
-    if (f->rows)
-        f->branch = f->drop->in[DROPOUT_X];
-    else
-        f->drop = nullptr;
-    f->scale = ends_with(g, f->branch, &op_layer_scale);
-    if (!takes_part(f->scale, add))
-        f->scale = nullptr;
-    else
-        f->branch = f->scale->in[LAYER_SCALE_X];
-    return (f->drop || f->scale) && tensor_base(f->branch) != tensor_base(f->other) &&
-           tensor_channels(f->branch) == tensor_channels(add->out[0]);
-}
-
 struct sum_state {
-    int gamma, control; /* indices of reads, or -1 */
+    residual_reads read;
     const struct node *drop;
     int64_t rows;
 };
@@ -74,27 +28,20 @@ static const char *sum_claim(struct region *r, struct graph *g, struct node *n,
                              struct device *dev)
 {
     sum_state *st = (sum_state *)region_state(r);
-    struct sum_nodes f;
+    residual f = {};
 
     if (dev->options.apart || n->op != &op_add || n->nin != 2)
         return "not a sum of two";
     if (n->in[0]->dtype != n->out[0]->dtype || n->in[1]->dtype != n->out[0]->dtype)
         return "one type for all";
-    if (!find_branch(&f, g, n, 0) && !find_branch(&f, g, n, 1))
+    for (int i = 0; i < 2 && !f.drop && !f.scale; i++)
+        if (!residual_branch(&f, g, n, i, tensor_channels(n->out[0]), n->out[0]->dtype))
+            f = {};
+    if (!f.drop && !f.scale)
         return "neither input ends with a layer scale or a drop path";
 
-    region_claim(r, n);
     (void)region_read(r, f.branch);
-    (void)region_read(r, f.other);
-    st->gamma = st->control = -1;
-    if (f.drop) {
-        region_claim(r, f.drop);
-        st->control = region_read(r, f.drop->in[DROPOUT_CONTROL]);
-    }
-    if (f.scale) {
-        region_claim(r, f.scale);
-        st->gamma = region_read(r, f.scale->in[LAYER_SCALE_GAMMA]);
-    }
+    st->read = residual_claim(r, &f);
     st->drop = f.drop;
     st->rows = f.rows;
     (void)region_write(r, n->out[0]);
@@ -136,9 +83,9 @@ static void sum_run(struct step *s, struct device *dev)
     const sum_state *st = (const sum_state *)s->state;
     const struct tensor *y = s->out_tensor[0];
     int64_t channels = tensor_channels(y), rows = tensor_len(y) / channels;
-    const float *gamma = st->gamma < 0 ? nullptr : (const float *)s->in[st->gamma];
+    int gamma = st->read.gamma, control = st->read.control;
     path_mask m =
-        path_mask_of(st->drop, st->rows, st->control < 0 ? nullptr : s->in[st->control]);
+        path_mask_of(st->drop, st->rows, control < 0 ? nullptr : s->in[control]);
 
     WITH_DTYPE(y->dtype, T, {
         WITH_PACK(T, channels, N, {
@@ -146,7 +93,9 @@ static void sum_run(struct step *s, struct device *dev)
             int64_t groups = (rows + t.high * ROUNDS - 1) / (t.high * ROUNDS);
 
             LAUNCH(dev, (sum_tiles<T, N>), (unsigned)(groups * t.tiles), TILE_THREADS, 0,
-                   (const T *)s->in[0], (const T *)s->in[1], gamma, (T *)s->out[0], t, m);
+                   (const T *)s->in[0], (const T *)s->in[st->read.other],
+                   gamma < 0 ? nullptr : (const float *)s->in[gamma], (T *)s->out[0], t,
+                   m);
         });
     });
 }

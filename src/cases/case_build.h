@@ -115,6 +115,7 @@ case_build_fn case_dropout_tokens;
 case_build_fn case_drop_path_tokens;
 case_build_fn case_layernorm_image;
 case_build_fn case_residual_norms;
+case_build_fn case_residual_stream;
 case_build_fn case_residual_view;
 case_build_fn case_mlp;
 case_build_fn case_residual_sums;

@@ -175,16 +175,57 @@ void case_residual_norms(struct case_build *c, const struct op_case *row,
         case_output(c, x);
 }
 
-/* The norm reads a view of the sum, as ConvNeXt's between its stages. */
+/* Two blocks whose branches are narrow MLPs: at level O1 these have 16 bits, the sums and
+ * norms stay fp32. `out` 0: without a layer scale; 2: the first branch is fp32, too. */
+void case_residual_stream(struct case_build *c, const struct op_case *row,
+                          const struct case_size *s)
+{
+    static const char *const names[2][6] = {
+        {"norm1", "in1", "out1", "ls1", "drop1", "add1"},
+        {"norm2", "in2", "out2", "ls2", "drop2", "add2"}};
+    float rate = ((const struct dropout_attrs *)row->attrs)->rate;
+    struct tensor *x = case_plain(c, "x", s->dim, CASE_SIGNED), *y;
+
+    for (int i = 0; i < 2; i++) {
+        y = layernorm(c->b, x, names[i][0]);
+        if (s->out == 2 && i == 0) {
+            y = gelu(c->b, y, names[i][1]);
+        } else {
+            y = linear(c->b, y, names[i][1], .out = 8);
+            y = linear(c->b, y, names[i][2], .out = (int)tensor_channels(x));
+        }
+        if (s->out)
+            y = layer_scale(c->b, y, names[i][3], .init = 0.5f);
+        y = drop_path(c->b, y, names[i][4], .rate = rate);
+        x = add(c->b, y, x, names[i][5]);
+    }
+    case_output(c, linear(c->b, layernorm(c->b, x, "norm"), "head", .out = 8));
+    if (c->b->g->training)
+        case_output(c, x);
+}
+
+/* The norm reads a view of the sum, as ConvNeXt's between its stages. With `out`, the branch
+ * is scaled, and the view has rows of that many channels. */
 void case_residual_view(struct case_build *c, const struct op_case *row,
                         const struct case_size *s)
 {
     float rate = ((const struct dropout_attrs *)row->attrs)->rate;
     struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED), *y;
 
-    y = drop_path(c->b, gelu(c->b, x, "act"), "drop", .rate = rate);
+    y = gelu(c->b, x, "act");
+    if (s->out) {
+        y = layer_scale(c->b, view_tokens(c->b, y, "scaled"), "ls", .init = 0.5f);
+        y = view_image(c->b, y, "branch");
+    }
+    y = drop_path(c->b, y, "drop", .rate = rate);
     x = add(c->b, x, y, "add");
-    y = view_image(c->b, layernorm(c->b, view_tokens(c->b, x, "view"), "norm"), "back");
+    y = view_tokens(c->b, x, "view");
+    if (s->out) {
+        int64_t dim[2] = {tensor_len(x) / s->out, s->out};
+
+        y = view_plain(c->b, y, "rows", 2, dim);
+    }
+    y = view_like(c->b, layernorm(c->b, y, "norm"), x, "back");
     case_output(c, add(c->b, y, x, "add2"));
 }
 

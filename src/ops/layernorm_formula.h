@@ -29,11 +29,12 @@ HOST_DEVICE static inline float layernorm_value(float xhat, float weight, float 
     return fmaf(xhat, weight, bias);
 }
 
-/* The means are those of g and of g * xhat over the row. */
-HOST_DEVICE static inline float layernorm_dx(float g, float xhat, float rstd,
-                                             float g_mean, float gx_mean)
+/* The means are those of g and of g * xhat over the row. What is contracted is written out:
+ * else kernels that a compiler contracts differently would disagree in the last bit. */
+HOST_DEVICE static inline float layernorm_dx(float dy, float weight, float xhat,
+                                             float rstd, float g_mean, float gx_mean)
 {
-    return rstd * (g - g_mean - xhat * gx_mean);
+    return rstd * fmaf(-xhat, gx_mean, fmaf(dy, weight, -g_mean));
 }
 
 #endif

@@ -100,13 +100,17 @@ for fuse in True False; do
   [ "$adds" = "$([ $fuse = True ] && echo 18 || echo 0)" ] || fail "ConvNeXt, fused $fuse: $adds adds go along"
 done
 
-# MODEL.GELU_TANH: linear layers include GELU, and their data gradients its slope.
+# MODEL.GELU_TANH: linear layers include GELU, and their data gradients its slope. Norms include the
+# casts around ViT's fp32 residual sums, forward and backward, except at both ends of the net.
 for fuse in True False; do
   "$trainc" summary --cfg "$here/configs/vit_tiny.yaml" --device h200 --batch-size 8 "${opts[@]}" MODEL.GELU_TANH=True CUDNN.FUSE=$fuse >gelu.txt 2>log ||
     fail "ViT with tanh"
   n=$(grep -c '^forward .* cuda linear  *gelu_tanh + linear.* + gelu, its input stored,' gelu.txt)
   grads=$(grep -c '^backward .* cuda linear_data_grad  *gelu_tanh_grad + linear_data_grad.* + gradient of gelu,' gelu.txt)
   [ "$n $grads" = "$([ $fuse = True ] && echo 12 12 || echo 0 0)" ] || fail "GELU in linear layers, fused $fuse: $n forward, $grads backward"
+  n=$(grep -c '^forward .* cuda layernorm  *layernorm + cast' gelu.txt)
+  grads=$(grep -c '^backward .* cuda layernorm_grad  *layernorm_grad + add + cast' gelu.txt)
+  [ "$n $grads" = "$([ $fuse = True ] && echo 24 24 || echo 0 0)" ] || fail "ViT's norms with casts, fused $fuse: $n forward, $grads backward"
 done
 
 # The table size limit does not apply to long sequences without a bias table in our kernels.

@@ -11,7 +11,8 @@
 #include "tests/ops/backends.h"
 #include "tests/test.h"
 
-static const char norms[] = "residual norms", sums[] = "residual sums";
+static const char norms[] = "residual norms", sums[] = "residual sums",
+                  streams[] = "residual stream";
 
 static bool begins(const struct op_case *row, const char *prefix)
 {
@@ -65,6 +66,27 @@ static void check_norms(const struct case_run *fused, const struct case_run *apa
     assert_true(drops == 0 || drops == 4);
 }
 
+/* Of all rows but the one with an fp32 branch. At level O1, casts between the fp32 sums and the 16-bit branches are fused, too. What
+ * remains: of the seed, around the gradient of the last norm, whose input has no other
+ * reader. */
+static void check_streams(const struct case_run *fused, const struct case_run *apart)
+{
+    bool training = !fused->row->inference, half = dtype_is_half(fused->options.dtype);
+    int scales = fused->row->small.out > 0 ? 2 : 0;
+    int drops = steps_of(apart, "cuda dropout");
+
+    if (fused->row->small.out == 2)
+        return;
+    assert_int_equal(steps_of(fused, "cuda cast"),
+                     half && training ? (scales ? 2 : 3) : 0);
+    assert_true(steps_of(apart, "cuda cast") >= (half ? 5 : 0));
+    assert_int_equal(steps_of(fused, "cuda add"), 0);
+    assert_int_equal(steps_of(apart, "cuda add"), training ? 4 : 2);
+    assert_int_equal(steps_of(fused, "cuda layer_scale"), 0);
+    assert_int_equal(steps_of(fused, "cuda layer_scale gradients"), training ? scales : 0);
+    assert_int_equal(steps_of(fused, "cuda dropout"), drops && !scales ? 1 : 0);
+}
+
 static int compare_row(const struct op_case *row, const struct backend *backend,
                        struct device *const dev[2], const struct case_options *o)
 {
@@ -74,7 +96,9 @@ static int compare_row(const struct op_case *row, const struct backend *backend,
 
     for (int i = 0; i < 2; i++)
         run_row(row, backend, dev[i], o, &run[i], &v[i]);
-    (begins(row, norms) ? check_norms : check_sums)(&run[0], &run[1]);
+    (begins(row, norms)     ? check_norms
+     : begins(row, streams) ? check_streams
+                            : check_sums)(&run[0], &run[1]);
     assert_int_equal(v[0].n, v[1].n);
     for (int i = 0; i < v[0].n; i++) {
         const struct case_value *a = &v[0].item[i], *b = &v[1].item[i];
@@ -114,14 +138,15 @@ static void test_bits(void **state)
     dev[1] = backend->open(&(const struct device_options){.apart = true});
     for (int i = 0; (row = op_case_at(i)); i++)
         for (int k = 0; k < 3 && row_wanted(row); k++)
-            if (begins(row, norms) || begins(row, sums)) {
-                wrong += compare_row(row, backend, dev,
-                                     &(const struct case_options){.dtype = dtypes[k]});
+            if (begins(row, norms) || begins(row, sums) || begins(row, streams)) {
+                struct case_options o = {.dtype = dtypes[k], .mixed = begins(row, streams)};
+
+                wrong += compare_row(row, backend, dev, &o);
                 rows++;
             }
     backend->close(dev[0]);
     backend->close(dev[1]);
-    assert_enough(rows >= 48);
+    assert_enough(rows >= 78);
     assert_int_equal(wrong, 0);
 }
 
