@@ -66,9 +66,9 @@ static void check_norms(const struct case_run *fused, const struct case_run *apa
     assert_true(drops == 0 || drops == 4);
 }
 
-/* Of all rows but the one with an fp32 branch. At level O1, casts between the fp32 sums and the 16-bit branches are fused, too. What
+/* At level O1, casts between the fp32 sums and the 16-bit branches are fused, too. What
  * remains: of the seed, around the gradient of the last norm, whose input has no other
- * reader. */
+ * reader. The row with an fp32 branch only compares bits. */
 static void check_streams(const struct case_run *fused, const struct case_run *apart)
 {
     bool training = !fused->row->inference, half = dtype_is_half(fused->options.dtype);
