@@ -1,14 +1,14 @@
 /*
- * Algorithms on disk (cuda/plan_file.h). cuBLASLt guarantees that an algorithm's bytes
+ * Algorithms on disk (base/plan_file.h). cuBLASLt guarantees that an algorithm's bytes
  * stay valid for the same library version; validity for this GEMM is checked again.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/plan_file.h"
 #include "base/strbuf.h"
 #include "cuda/cublaslt.h"
-#include "cuda/plan_file.h"
 
 /* True if text is exactly 2 n hexadecimal digits. */
 static bool from_hex(const char *text, unsigned char *dst, size_t n)
@@ -26,7 +26,7 @@ static bool from_hex(const char *text, unsigned char *dst, size_t n)
 bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, size_t n,
                          float *microseconds)
 {
-    char *path = plan_file_path(dev, "cublaslt", key);
+    char *path = plan_file_path(dev->options.cache, "cublaslt", key);
     const char *why, *hex;
     json_t *o = plan_file_load(path, key, &why);
     bool good = false;
@@ -48,13 +48,13 @@ bool cublaslt_cache_load(const struct device *dev, const char *key, void *algo, 
 void cublaslt_cache_store(const struct device *dev, const char *key, const void *algo,
                           size_t n, float microseconds)
 {
-    char *path = plan_file_path(dev, "cublaslt", key);
+    char *path = plan_file_path(dev->options.cache, "cublaslt", key);
     const unsigned char *src = algo;
     struct strbuf hex = STRBUF_INIT;
 
     for (size_t i = 0; i < n; i++)
         strbuf_addf(&hex, "%02x", src[i]);
-    plan_file_store(dev, path, key,
+    plan_file_store(dev->options.cache, path, key,
                     json_pack("{s:s, s:f}", "algorithm", hex.buf, "microseconds",
                               (double)microseconds));
     strbuf_release(&hex);

@@ -1,12 +1,12 @@
-/* Plans on disk (cuda/plan_file.h), as cuDNN's own JSON. */
+/* Plans on disk (base/plan_file.h), as cuDNN's own JSON. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/plan_file.h"
 #include "cuda/cudnn_engine.h"
-#include "cuda/plan_file.h"
 
 /* Builds a plan from cuDNN's JSON; returns NULL with the reason in the pool. */
 static cudnnBackendDescriptor_t plan_from_text(struct cudnn_pool *p, const char *text)
@@ -55,7 +55,7 @@ static const char *restore(struct cudnn *c, const json_t *o, struct cudnn_plan *
 
 bool cudnn_cache_load(struct cudnn *c, struct cudnn_plan *plan)
 {
-    char *path = plan_file_path(c->dev, "cudnn", plan->key);
+    char *path = plan_file_path(c->dev->options.cache, "cudnn", plan->key);
     const char *why;
     json_t *o = plan_file_load(path, plan->key, &why);
 
@@ -70,13 +70,13 @@ bool cudnn_cache_load(struct cudnn *c, struct cudnn_plan *plan)
 
 void cudnn_cache_store(struct cudnn *c, const struct cudnn_plan *plan)
 {
-    char *path = plan_file_path(c->dev, "cudnn", plan->key), *text;
+    char *path = plan_file_path(c->dev->options.cache, "cudnn", plan->key), *text;
 
     if (!path)
         return;
     text = cudnn_get_text(c, plan->desc, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
     if (text)
-        plan_file_store(c->dev, path, plan->key,
+        plan_file_store(c->dev->options.cache, path, plan->key,
                         json_pack("{s:i, s:I, s:s, s:f, s:s}", "engine", plan->engine,
                                   "workspace", (json_int_t)plan->workspace, "notes",
                                   plan->notes, "microseconds", (double)plan->microseconds,
@@ -87,7 +87,7 @@ void cudnn_cache_store(struct cudnn *c, const struct cudnn_plan *plan)
 
 void cudnn_cache_drop(struct cudnn *c, const struct cudnn_plan *plan)
 {
-    char *path = plan_file_path(c->dev, "cudnn", plan->key);
+    char *path = plan_file_path(c->dev->options.cache, "cudnn", plan->key);
 
     if (path)
         (void)unlink(path);

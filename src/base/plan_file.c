@@ -1,4 +1,4 @@
-#include "cuda/plan_file.h"
+#include "base/plan_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,9 +14,8 @@
 
 static const char sum_key[] = "xxh3";
 
-char *plan_file_path(const struct device *dev, const char *kind, const char *key)
+char *plan_file_path(const char *folder, const char *kind, const char *key)
 {
-    const char *folder = dev->options.cache;
     XXH128_hash_t h = XXH3_128bits(key, strlen(key));
 
     return folder && *folder
@@ -72,10 +71,8 @@ json_t *plan_file_load(const char *path, const char *key, const char **why)
     return NULL;
 }
 
-void plan_file_store(const struct device *dev, const char *path, const char *key,
-                     json_t *o)
+void plan_file_store(const char *folder, const char *path, const char *key, json_t *o)
 {
-    const char *folder = dev->options.cache;
     char sum[24], *file = NULL;
 
     if (path) {

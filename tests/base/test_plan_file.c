@@ -1,15 +1,14 @@
-/* cuda/plan_file: stored plans are found again, and a change of any bit is detected. */
+/* base/plan_file: stored plans are found again, and a change of any bit is detected. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
 #include "base/file.h"
-#include "cuda/plan_file.h"
+#include "base/plan_file.h"
 #include "tests/test.h"
 
 static char folder[] = "/tmp/trainc-test-XXXXXX";
-static struct device dev = {.options.cache = folder};
 static const char key[] = "cublaslt 130000\n64x10x128 f16";
 
 static int setup(void **state)
@@ -32,14 +31,14 @@ static json_t *plan(void)
 
 static void test_kept(void **state)
 {
-    char *path = plan_file_path(&dev, "kind", key);
+    char *path = plan_file_path(folder, "kind", key);
     const char *why = "";
     json_t *o;
 
     (void)state;
     assert_null(plan_file_load(path, key, &why));
     assert_null(why); /* a missing file is no error */
-    plan_file_store(&dev, path, key, plan());
+    plan_file_store(folder, path, key, plan());
     o = plan_file_load(path, key, &why);
     assert_non_null(o);
     assert_null(why);
@@ -56,13 +55,13 @@ static void test_kept(void **state)
 /* A flipped bit is detected, unless it is in the whitespace. */
 static void test_damaged(void **state)
 {
-    char *path = plan_file_path(&dev, "kind", key), *text;
+    char *path = plan_file_path(folder, "kind", key), *text;
     const char *why;
     size_t len = 0;
     int taken = 0;
 
     (void)state;
-    plan_file_store(&dev, path, key, plan());
+    plan_file_store(folder, path, key, plan());
     text = file_read(path, &len);
     assert_non_null(text);
     for (size_t i = 0; i < len; i++) {
@@ -94,14 +93,13 @@ static void test_damaged(void **state)
 
 static void test_no_folder(void **state)
 {
-    struct device none = {.options.cache = ""};
     const char *why = "";
 
     (void)state;
-    assert_null(plan_file_path(&none, "kind", key));
+    assert_null(plan_file_path("", "kind", key));
     assert_null(plan_file_load(NULL, key, &why));
     assert_null(why);
-    plan_file_store(&none, NULL, key, plan());
+    plan_file_store("", NULL, key, plan());
 }
 
 int main(void)
