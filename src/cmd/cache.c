@@ -1,6 +1,7 @@
 /*
  * trainc cache: lists or deletes the files that trainc keeps to start faster: indexes of
- * data sets, decoded images, class counts, and plans of GPU libraries. Only files with
+ * data sets, decoded images, class counts, plans of GPU libraries, and choices of CPU
+ * kernels. Only files with
  * their names are touched, so DATA.INDEX_DIR may hold other files, too.
  */
 #include <ctype.h>
@@ -21,24 +22,25 @@
 #include "base/strbuf.h"
 #include "cmd/cmd.h"
 
-enum { HASH = 16 /* digits */, HOUR = 3600, DAY = 24 * HOUR, MAX_DAYS = 36500 };
+enum { HASH = 16, PLAN_HASH = 32, HOUR = 3600, DAY = 24 * HOUR, MAX_DAYS = 36500 };
 
 /* Names are KIND-HASHES and an ending; in the folder of a data set, after ".trainc-". */
 static const struct kind {
     const char *name;
-    int hashes;
+    int hashes, digits; /* digits of a hash */
     const char *ending, *help;
 } kinds[] = {
-    {"index", 2, "", "files and samples of data sets"},
-    {"cache", 2, "", "decoded images (DATA.CACHE mmap)"},
-    {"classes", 2, ".txt", "pixels per class"},
-    {"cudnn", 1, ".json", "plans of cuDNN"},
-    {"cublaslt", 1, ".json", "algorithms of cuBLASLt"},
+    {"index", 2, HASH, "", "files and samples of data sets"},
+    {"cache", 2, HASH, "", "decoded images (DATA.CACHE mmap)"},
+    {"classes", 2, HASH, ".txt", "pixels per class"},
+    {"cudnn", 1, PLAN_HASH, ".json", "plans of cuDNN"},
+    {"cublaslt", 1, PLAN_HASH, ".json", "algorithms of cuBLASLt"},
+    {"cpu", 1, PLAN_HASH, ".json", "kernels chosen by trainc bench --tune"},
 };
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
 /* Returns the text after "-HASH", or NULL if it does not start so. */
-static const char *skip_hash(const char *text)
+static const char *skip_hash(const char *text, int digits)
 {
     int n = 0;
 
@@ -46,7 +48,7 @@ static const char *skip_hash(const char *text)
         return NULL;
     while (isxdigit((unsigned char)text[n]) && !isupper((unsigned char)text[n]))
         n++;
-    return n == HASH ? text + n : NULL;
+    return n == digits ? text + n : NULL;
 }
 
 /* Returns the text after "NAME-HASH-HASH", or NULL if it does not start so. */
@@ -58,7 +60,7 @@ static const char *skip_name(const char *text, const struct kind *k, int hashes)
         return NULL;
     text += len;
     for (int i = 0; text && i < hashes; i++)
-        text = skip_hash(text);
+        text = skip_hash(text, k->digits);
     return text;
 }
 

@@ -65,8 +65,8 @@ echo "ok: next to the data"
 
 # trainc cache lists and deletes these files, and only these.
 "${train[@]}" --tag listed --cache mmap >log 2>&1 || fail "a run"
-touch "$kept"/{notes.txt,cache-1,index-0123456789abcdef,cudnn-0123456789ABCDEF.json} "$kept"/index-0123456789abcdef-0123456789abcdef{.12ab.tmp,.34cd.tmp,.bak}
-touch -d '2 hours ago' "$kept"/*.34cd.tmp && touch -d '31 days ago' "$kept/cudnn-0123456789abcdef.json" && ln -s file "$kept/index-0123456789abcdef-0123456789abcdef"
+touch "$kept"/{notes.txt,cache-1,index-0123456789abcdef,cudnn-0123456789ABCDEF0123456789ABCDEF.json,cudnn-0123456789abcdef.json} "$kept"/index-0123456789abcdef-0123456789abcdef{.12ab.tmp,.34cd.tmp,.bak}
+touch -d '2 hours ago' "$kept"/*.34cd.tmp && touch -d '31 days ago' "$kept/cpu-0123456789abcdef0123456789abcdef.json" && ln -s file "$kept/index-0123456789abcdef-0123456789abcdef"
 "$trainc" cache >log 2>&1 || fail "cache"
 expect_line "^files in '$kept':"
 expect_line '^index  *3 '
@@ -74,10 +74,10 @@ expect_line '^cache  *2  *[0-9.]* MiB  decoded images'
 expect_line '^total  *6 '
 "$trainc" cache --older-than 30 >log 2>&1 || fail "cache --older-than"
 expect_line "^deleted from '$kept':"
-[ ! -e "$kept/cudnn-0123456789abcdef.json" ] && grep -q '^total  *1 ' log || fail "cache --older-than 30: $(ls "$kept")"
+[ ! -e "$kept/cpu-0123456789abcdef0123456789abcdef.json" ] && grep -q '^total  *1 ' log || fail "cache --older-than 30: $(ls "$kept")"
 "$trainc" cache --clear >log 2>&1 || fail "cache --clear"
 expect_line '^total  *5 '
-[ "$(ls "$kept" | wc -l)" = 7 ] || fail "cache --clear: $(ls "$kept")"
+[ "$(ls "$kept" | wc -l)" = 8 ] || fail "cache --clear: $(ls "$kept")"
 refuses "'1.5' is not a number of days" "$trainc" cache --older-than 1.5
 refuses "'0' is not a number of days" "$trainc" cache --older-than 0
 refuses 'cannot be combined with --clear' "$trainc" cache --clear --older-than 3
