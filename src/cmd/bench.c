@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/cache_dir.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -26,8 +27,10 @@
 #include "cmd/bench_loader.h"
 #include "cmd/bench_ops.h"
 #include "cmd/bench_program.h"
+#include "cmd/bench_tune.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
+#include "cpu/backend.h"
 #include "io/json.h"
 #include "io/written.h"
 #include "session/busy.h"
@@ -210,8 +213,7 @@ static int64_t whole_number(const struct cmdline *line, const char *flag)
     return (int64_t)v;
 }
 
-/* Compiles the program and loads --weights, if given. */
-static void bench_open(struct bench *b, struct config *cfg, const struct cmdline *line)
+static void bench_compile(struct bench *b, struct config *cfg, const struct cmdline *line)
 {
     const char *weights = cmdline_value(line, "--weights");
     struct session *s = &b->session;
@@ -231,10 +233,19 @@ static void bench_open(struct bench *b, struct config *cfg, const struct cmdline
     if (s->plan.amp_slow)
         log_warning("%s", s->plan.amp_remark);
     busy_note(s);
+}
+
+/* Compiles the program and loads --weights, if given. */
+static void bench_open(struct bench *b, struct config *cfg, const struct cmdline *line)
+{
+    const char *weights = cmdline_value(line, "--weights");
+    struct session *s = &b->session;
+
+    bench_compile(b, cfg, line);
     session_alloc(s);
     if (weights)
         pretrained_load_all(s, weights, "the configuration", &(struct class_list){0});
-    if (infer)
+    if (b->which == SESSION_EVAL)
         session_eval_begin(s, false);
 }
 
@@ -273,6 +284,21 @@ static void bench_steps(struct config *cfg, const struct cmdline *line,
     session_host_free(s, b.jobs);
     session_release(s);
     free(b.seconds);
+}
+
+/* --tune: with --inference for the shapes of evaluation. */
+static void tune(struct config *cfg, const struct cmdline *line)
+{
+    struct bench b = {0};
+    bool infer = cmdline_has(line, "--inference");
+
+    bench_compile(&b, cfg, line);
+    if (b.session.backend != &backend_cpu)
+        config_refuse(cfg, KEYS("DEVICE"),
+                      "--tune measures kernels of the CPU: use --device cpu (GPUs choose "
+                      "theirs with CUDNN.BENCHMARK)");
+    bench_tune(&b.session, infer ? BUILD_EVAL : BUILD_TRAIN);
+    session_release(&b.session);
 }
 
 static void bench_op_rows(struct config *cfg, const struct cmdline *line,
@@ -316,6 +342,8 @@ static int bench_run(struct config *cfg, const struct cmdline *line)
         bench_loader(cfg, positive_number(line, "--seconds", default_seconds), &json);
     else if (cmdline_has(line, "--ops"))
         bench_op_rows(cfg, line, &json);
+    else if (cmdline_has(line, "--tune"))
+        tune(cfg, line);
     else
         bench_steps(cfg, line, &json);
     write_and_compare(line, &json);
@@ -330,6 +358,27 @@ static const char *bench_mode(const struct cmdline *line)
            : cmdline_has(line, "--ops")       ? "--ops"
            : cmdline_has(line, "--inference") ? "--inference"
                                               : "";
+}
+
+/* --tune stores choices and has no other result. */
+static void check_tune(const struct config *cfg, const struct cmdline *line,
+                       struct problems *p)
+{
+    static const char *const other[] = {"--json",  "--seconds", "--convs",   "--trace",
+                                        "--ops",   "--loader",  "--against", "--weights",
+                                        "--batch", NULL};
+
+    for (int i = 0; other[i]; i++)
+        if (cmdline_has(line, other[i]))
+            problems_error(p, other[i], "has no effect with --tune");
+    if (!*cache_dir(cfg->cudnn.cache))
+        config_blame(cfg, p, KEYS("CUDNN.CACHE"),
+                     "--tune writes into the folder CUDNN.CACHE, which is empty");
+    if (cfg->cudnn.deterministic)
+        config_blame(
+            cfg, p, KEYS("CUDNN.DETERMINISTIC"),
+            "--tune has no effect with CUDNN.DETERMINISTIC, which chooses kernels "
+            "by rule");
 }
 
 /* A flag without effect is an error, because its user expects it to change the result. */
@@ -387,6 +436,8 @@ static void bench_check(const struct config *cfg, const struct cmdline *line,
         run_check_own_weights(cfg, line, p);
     device_check_one(cfg, p);
     check_flags(line, p);
+    if (cmdline_has(line, "--tune"))
+        check_tune(cfg, line, p);
     run_check_writable(line, "--json", WRITTEN_JSON, p);
 }
 
@@ -410,6 +461,10 @@ static const struct cmd_flag bench_flags[] = {
     {"--weights", "FILE",
      "with --inference: time the model in FILE with its weights; FILE may be an int8 "
      "model of `trainc quantize`"},
+    {"--tune", NULL,
+     "on a CPU: time every kernel that can compute a convolution or linear layer of the "
+     "network, and store those more than 5 % faster than the usual one in CUDNN.CACHE, "
+     "for later runs with these shapes on this processor"},
     {"--loader", NULL, "time the loader of the configured data set instead"},
     {"--against", "FILE",
      "compare with an earlier result (of --json or train --result); the exit code is 1 "

@@ -5,15 +5,11 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/median.h"
-#include "base/philox.h"
 #include "base/say.h"
 #include "cases/op_bench.h"
 #include "cpu/backend.h"
 #include "cpu/kernels.h"
-#include "ops/conv2d.h"
-#include "ops/linear.h"
 
 static bool own_conv(const struct kernel *k)
 {
@@ -42,111 +38,6 @@ static struct backend library_only(const struct backend *src,
     return b;
 }
 
-/* ---- a program with its memory, and its convolutions ---- */
-
-struct side {
-    struct build build;
-    struct program *program;
-    void *base[MEMORY_COUNT];
-};
-
-/*
- * Fills memory with random values of magnitude 1 to 1.5, valid as fp32 and as bf16. The
- * kernel maps memory that was never written to one page of zeros, which stays in the
- * cache and would make the timing too fast.
- */
-static void fill(struct device *dev, const struct backend *backend, char *dst,
-                 size_t size)
-{
-    enum { WORDS = 1 << 19 };
-    uint16_t *word = xcalloc(WORDS, sizeof(*word));
-
-    for (uint32_t i = 0; i < WORDS; i++) {
-        uint32_t random = philox(0, PHILOX_TEST, 0, i).v[0];
-
-        word[i] = (uint16_t)(0x3f80 | (random & 0x803f));
-    }
-    for (size_t offset = 0; offset < size; offset += WORDS * sizeof(*word)) {
-        size_t left = size - offset, n = WORDS * sizeof(*word);
-
-        backend->copy_in(dev, dst + offset, word, left < n ? left : n);
-    }
-    if (backend->sync)
-        backend->sync(dev);
-    free(word);
-}
-
-static void side_init(struct side *d, struct session *s, const struct backend *backend)
-{
-    *d = (struct side){0};
-    build_init(&d->build, &s->plan, BUILD_TRAIN, false);
-    d->program = program_compile(d->build.graph, backend, s->device, NULL);
-    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++) {
-        size_t size = program_need(d->program, (enum memory)m);
-
-        d->base[m] = backend->alloc(s->device, size);
-        fill(s->device, backend, d->base[m], size);
-    }
-    program_bind(d->program, d->base);
-    program_refresh(d->program);
-}
-
-static void side_release(struct side *d, const struct session *s)
-{
-    program_free(d->program);
-    build_release(&d->build);
-    for (int m = MEMORY_NONE + 1; m < MEMORY_COUNT; m++)
-        s->backend->free(s->device, d->base[m]);
-}
-
-/* Returns the direction of a convolution or linear layer, or CONV_DIRECTIONS for any other
- * op. */
-static enum conv_direction direction_of(const struct node *n)
-{
-    if (n->op == &op_conv2d || n->op == &op_linear)
-        return CONV_FORWARD;
-    if (n->op == &op_conv2d_data_grad || n->op == &op_linear_data_grad)
-        return CONV_DATA;
-    if (n->op == &op_conv2d_weight_grad || n->op == &op_linear_weight_grad)
-        return CONV_WEIGHT;
-    return CONV_DIRECTIONS;
-}
-
-/* Returns the convolution in region r, or NULL. */
-static const struct node *conv_of(const struct region *r)
-{
-    for (int i = 0; i < r->nnode; i++)
-        if (direction_of(r->node[i]) < CONV_DIRECTIONS)
-            return r->node[i];
-    return NULL;
-}
-
-/* Returns the step of p that runs the same op and layer as n (a node of another graph), or
- * -1. */
-static int step_of(const struct program *p, const struct node *n)
-{
-    for (int i = 0; i < p->nregion; i++)
-        for (int k = 0; k < p->region[i]->nnode; k++) {
-            const struct node *other = p->region[i]->node[k];
-
-            if (other->op == n->op && strcmp(other->layer, n->layer) == 0)
-                return i;
-        }
-    return -1;
-}
-
-/* ---- times ---- */
-
-static double run_step(struct program *p, int step)
-{
-    double began = clock_now();
-
-    p->step[step].kernel->run(&p->step[step], p->device);
-    if (p->backend->sync)
-        p->backend->sync(p->device);
-    return clock_now() - began;
-}
-
 /* ---- a convolution in both programs ---- */
 
 enum { NODES = 8, TIMES = 3 };
@@ -162,22 +53,27 @@ struct pair {
     double *seconds[TIMES];
 };
 
-/* n: the convolution that the library runs in `step`. own: NULL if the backend has no
+enum { LIBRARY, OURS }; /* the sides */
+
+/* n: the convolution that the library runs in `step`. ours: NULL if the backend has no
  * convolutions of our own. */
-static struct pair pair_new(struct conv_time *c, const struct program *library, int step,
-                            const struct node *n, const struct program *ours, int runs)
+static struct pair pair_new(struct conv_time *c, const struct bench_side *library,
+                            int step, const struct node *n, const struct bench_side *ours,
+                            int runs)
 {
-    int offset = ours ? step_of(ours, n) : -1, nmore = 0;
+    int offset = ours ? bench_side_step(ours, n) : -1, nmore = 0;
     struct pair p = {.library = step, .ours = -1};
 
     *c = (struct conv_time){.layer = xstrdup(n->layer),
-                            .direction = direction_of(n),
-                            .flops = op_region_flops(library->region[step])};
-    if (offset >= 0 && own_conv(ours->region[offset]->kernel)) {
+                            .direction = bench_direction(n),
+                            .flops = op_region_flops(library->program->region[step])};
+    if (offset >= 0 && own_conv(ours->program->region[offset]->kernel)) {
+        const struct region *r = ours->program->region[offset];
+
         p.ours = offset;
-        c->kernel = ours->region[offset]->kernel->name;
-        for (int i = 0; i < ours->region[offset]->nnode && nmore < NODES - 1; i++) {
-            int other = step_of(library, ours->region[offset]->node[i]);
+        c->kernel = r->kernel->name;
+        for (int i = 0; i < r->nnode && nmore < NODES - 1; i++) {
+            int other = bench_side_step(library, r->node[i]);
 
             if (other >= 0 && other != step && (!nmore || p.more[nmore - 1] != other))
                 p.more[nmore++] = other;
@@ -189,26 +85,25 @@ static struct pair pair_new(struct conv_time *c, const struct program *library, 
     return p;
 }
 
-static void run_pair(struct pair *p, struct program *library, struct program *ours,
-                     int run)
+static void run_pair(struct pair *p, const struct bench_side side[2], int run)
 {
-    p->seconds[0][run] = run_step(library, p->library);
+    p->seconds[0][run] = bench_side_run(&side[LIBRARY], p->library);
     if (p->ours < 0)
         return;
-    p->seconds[1][run] = run_step(ours, p->ours);
+    p->seconds[1][run] = bench_side_run(&side[OURS], p->ours);
     p->seconds[2][run] = 0;
     for (int i = 0; p->more[i] >= 0; i++)
-        p->seconds[2][run] += run_step(library, p->more[i]);
+        p->seconds[2][run] += bench_side_run(&side[LIBRARY], p->more[i]);
 }
 
-static void time_pairs(struct pair *pair, struct bench_convs *c, struct program *library,
-                       struct program *ours, int runs)
+static void time_pairs(struct pair *pair, struct bench_convs *c,
+                       const struct bench_side side[2], int runs)
 {
     for (int i = 0; i < c->nconv; i++)
-        run_pair(&pair[i], library, ours, 0); /* warms up */
+        run_pair(&pair[i], side, 0); /* warms up */
     for (int r = 0; r < runs; r++)
         for (int i = 0; i < c->nconv; i++)
-            run_pair(&pair[i], library, ours, r);
+            run_pair(&pair[i], side, r);
     for (int i = 0; i < c->nconv; i++) {
         c->conv[i].library = median(pair[i].seconds[0], runs);
         c->conv[i].ours = median(pair[i].seconds[1], runs);
@@ -230,29 +125,31 @@ struct bench_convs bench_convs(struct session *s, int runs)
 {
     const struct kernel **kernel;
     struct backend backend = library_only(s->backend, &kernel);
-    struct side library, ours = {.program = NULL};
+    struct bench_side side[2];
+    const struct program *library;
     struct bench_convs c = {0};
     struct pair *pair;
+    int sides = any_own(s->backend) ? 2 : 1;
 
-    side_init(&library, s, &backend);
-    if (any_own(s->backend))
-        side_init(&ours, s, s->backend);
-    c.conv = xcalloc((size_t)library.program->nregion, sizeof(*c.conv));
-    pair = xcalloc((size_t)library.program->nregion, sizeof(*pair));
-    for (int i = 0; i < library.program->nregion; i++) {
-        const struct node *n = conv_of(library.program->region[i]);
+    bench_side_compile(&side[LIBRARY], s, &backend, BUILD_TRAIN);
+    if (sides > 1)
+        bench_side_compile(&side[OURS], s, s->backend, BUILD_TRAIN);
+    bench_sides_bind(side, sides, s);
+    library = side[LIBRARY].program;
+    c.conv = xcalloc((size_t)library->nregion, sizeof(*c.conv));
+    pair = xcalloc((size_t)library->nregion, sizeof(*pair));
+    for (int i = 0; i < library->nregion; i++) {
+        const struct node *n = bench_conv_of(library->region[i]);
 
         if (!n)
             continue;
-        pair[c.nconv] =
-            pair_new(&c.conv[c.nconv], library.program, i, n, ours.program, runs);
+        pair[c.nconv] = pair_new(&c.conv[c.nconv], &side[LIBRARY], i, n,
+                                 sides > 1 ? &side[OURS] : NULL, runs);
         c.nconv++;
     }
-    time_pairs(pair, &c, library.program, ours.program, runs);
+    time_pairs(pair, &c, side, runs);
     free(pair);
-    if (ours.program)
-        side_release(&ours, s);
-    side_release(&library, s);
+    bench_sides_release(side, sides, s);
     free(kernel);
     return c;
 }

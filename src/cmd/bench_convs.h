@@ -6,9 +6,7 @@
 #ifndef CMD_BENCH_CONVS_H
 #define CMD_BENCH_CONVS_H
 
-#include "session/session.h"
-
-enum conv_direction { CONV_FORWARD, CONV_DATA, CONV_WEIGHT, CONV_DIRECTIONS };
+#include "cmd/bench_side.h"
 
 struct conv_time {
     char *layer;

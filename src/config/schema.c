@@ -235,7 +235,8 @@ const struct schema schema_table[] = {
         .help = "time the engines of cuDNN and cuBLASLt at the first start; keep the fastest"),
     ROW("CUDNN.DETERMINISTIC", cudnn.deterministic, .def = "False",
         .flag = "--deterministic",
-        .help = "use only deterministic engines, chosen by rule instead of by time"),
+        .help = "use only deterministic engines, chosen by rule instead of by time; on a "
+                "CPU: ignore the kernels that trainc bench --tune chose"),
     ROW("CUDNN.ALLOW_TF32", cudnn.allow_tf32, .def = "True",
         .help = "fp32 GEMMs and convolutions may round their inputs to TF32"),
     ROW("CUDNN.FUSE", cudnn.fuse, .def = "True",
@@ -245,8 +246,8 @@ const struct schema schema_table[] = {
     ROW("CUDNN.WORKSPACE_LIMIT", cudnn.workspace_limit, .def = "268435456",
         RANGE(1, NO_LIMIT), .help = "largest workspace of an engine in bytes"),
     ROW("CUDNN.CACHE", cudnn.cache, NEUTRAL, PATH, .def = "auto", .metavar = "DIR",
-        .help = "folder for cached plans and timings; auto: trainc in XDG_CACHE_HOME or "
-                "~/.cache; empty: no cache"),
+        .help = "folder for cached plans and timings, also of a CPU (trainc bench "
+                "--tune); auto: trainc in XDG_CACHE_HOME or ~/.cache; empty: no cache"),
 
     /* looking for defects */
     ROW("DEBUG.REDZONES", debug.redzones, NEUTRAL, .def = "False",

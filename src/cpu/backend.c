@@ -14,6 +14,7 @@
 #include "cpu/amx.h"
 #include "cpu/bandwidth.h"
 #include "cpu/device.h"
+#include "cpu/kernel_table.h"
 #include "cpu/kernels.h"
 #include "cpu/onednn.h"
 #include "ops/activation.h"
@@ -88,6 +89,11 @@ static struct device *cpu_open(const struct device_options *o)
     (void)snprintf(dev->text, sizeof(dev->text), "%d thread%s, %s%s, oneDNN %s",
                    dev->threads, dev->threads == 1 ? "" : "s", dev->loops->isa,
                    dev->amx ? " and AMX" : "", onednn_version());
+    dev->table = kernel_table_open(dev->text, o);
+    if (kernel_table_size(dev->table))
+        (void)snprintf(dev->text + strlen(dev->text),
+                       sizeof(dev->text) - strlen(dev->text), ", tuned for %d shapes",
+                       kernel_table_size(dev->table));
     return dev;
 }
 
@@ -100,6 +106,7 @@ static void cpu_close(struct device *dev)
     while (dev->block)
         cpu_free(dev, dev->block->p);
     onednn_close(dev->onednn);
+    kernel_table_close(dev->table);
     free(dev);
 }
 
@@ -112,6 +119,11 @@ static bool cpu_has_dtype(struct device *dev, enum dtype d)
 static const char *cpu_describe(struct device *dev)
 {
     return dev->text;
+}
+
+static char *cpu_choices(const struct device *dev)
+{
+    return kernel_table_text(dev->table);
 }
 
 static void *map_huge(struct block *b, size_t size)
@@ -252,6 +264,7 @@ const struct backend backend_cpu = {
     .has_dtype = cpu_has_dtype,
     .preferred_half = DTYPE_BF16,
     .describe = cpu_describe,
+    .choices = cpu_choices,
     .alloc = cpu_alloc,
     .free = cpu_free,
     .copy_in = cpu_copy_in,

@@ -1,11 +1,15 @@
 /*
- * Convolutions and linear layers by our own loops (cpu/conv/conv.h) instead of oneDNN: forward with bias
- * and the ops that cpu/conv/chain.h finds after it, the data gradient with a bias or
- * followed by the relu's gradient, and the weight gradient with the bias gradient.
+ * Convolutions and linear layers by our own loops (cpu/conv/conv.h) instead of oneDNN:
+ * forward with bias and the ops that cpu/conv/chain.h finds after it, the data gradient
+ * with a bias or followed by the relu's gradient, and the weight gradient with the bias
+ * gradient.
  */
+#include <string.h>
+
 #include "cpu/conv/chain.h"
 #include "cpu/conv/conv.h"
 #include "cpu/device.h"
+#include "cpu/kernel_table.h"
 #include "cpu/kernels.h"
 #include "cpu/weights.h"
 #include "graph/kernel.h"
@@ -197,6 +201,22 @@ static const char *loops_decline(const struct conv_loops *loops, const struct gr
                : NULL;
 }
 
+/* Returns why other kernels should compute the convolution n, or NULL: by the measured
+ * choice, or without one by a rule of the loops (may be NULL). */
+static const char *choice_decline(const struct device *dev,
+                                  const struct conv_loops *loops,
+                                  const struct conv_shape *s, const struct node *n,
+                                  const char *(*slower)(const struct device *dev,
+                                                        const struct conv_shape *s))
+{
+    const char *choice = kernel_table_choice(dev->table, n);
+
+    if (choice)
+        return strcmp(choice, loops->name) != 0 ? "another kernel was measured faster"
+                                                : NULL;
+    return slower ? slower(dev, s) : NULL;
+}
+
 static const char *claim_forward(struct region *r, const struct graph *g, struct node *n,
                                  const struct device *dev, const struct conv_loops *loops)
 {
@@ -214,6 +234,8 @@ static const char *claim_forward(struct region *r, const struct graph *g, struct
         why = find_shape(&st->shape, loops, f.conv, f.conv->in[CONV2D_X], f.conv->out[0]);
     if (!why)
         why = loops->forward_can(dev, &st->shape);
+    if (!why)
+        why = choice_decline(dev, loops, &st->shape, f.conv, loops->slower);
     if (why)
         return why;
 
@@ -257,6 +279,8 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
                          grad->in[CONV2D_DATA_GRAD_DY]);
     if (!why)
         why = loops->data_grad_can(dev, &st->shape);
+    if (!why)
+        why = choice_decline(dev, loops, &st->shape, grad, loops->slower);
     if (why)
         return why;
 
@@ -357,6 +381,8 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
                          weight->in[CONV2D_WEIGHT_GRAD_DY]);
     if (!why)
         why = loops->weight_grad_can(dev, &st->shape);
+    if (!why)
+        why = choice_decline(dev, loops, &st->shape, weight, loops->weight_grad_slower);
     if (why)
         return why;
 

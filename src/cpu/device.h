@@ -16,11 +16,12 @@ struct device {
     struct onednn *onednn;
     const struct loops *loops;
     bool amx;                         /* AMX tiles may be used (cpu/amx.h) */
+    struct kernel_table *table;       /* measured choices (cpu/kernel_table.h) */
     const struct collective *travels; /* group whose gradients are being sent, or NULL */
     struct block *block;              /* memory from alloc() */
     size_t bytes, peak;
     size_t cache; /* bytes of the last-level cache */
-    char text[96];
+    char text[128];
 };
 
 /* Called before each step: advances the transfers of gradients (cpu/bucket.c). */

@@ -1,6 +1,9 @@
 #include "cpu/kernels.h"
 
+#include <string.h>
+
 #include "base/log.h"
+#include "cpu/kernel_table.h"
 #include "ops/loss_scale.h"
 #include "ops/metrics.h"
 #include "ops/reference.h"
@@ -140,3 +143,16 @@ const struct kernel *const cpu_own_convs[] = {
     &cpu_down_weight_grad,
     NULL,
 };
+
+const char *cpu_kernel_candidate(const struct kernel *k)
+{
+    const char *last = strrchr(k->name, ' '); /* "cpu forward amx" */
+
+    if (k == &cpu_conv2d || k == &cpu_linear || k == &cpu_data_grad ||
+        k == &cpu_weight_grad)
+        return KERNEL_TABLE_LIBRARY;
+    for (int i = 0; last && kernel_table_names[i]; i++)
+        if (!strcmp(kernel_table_names[i], last + 1))
+            return kernel_table_names[i];
+    return NULL;
+}

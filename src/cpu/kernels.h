@@ -8,6 +8,10 @@
 extern const struct kernel *const cpu_kernels[];   /* best first */
 extern const struct kernel *const cpu_own_convs[]; /* instead of oneDNN's */
 
+/* Returns the name of a kernel that a choice can replace by another (cpu/kernel_table.h),
+ * or NULL. */
+const char *cpu_kernel_candidate(const struct kernel *k);
+
 extern const struct kernel cpu_add, cpu_augment, cpu_patch_mask, cpu_batchnorm,
     cpu_batchnorm_grad, cpu_batchnorm_inference, cpu_bias_grad, cpu_cast, cpu_concat,
     cpu_conv2d, cpu_conv_transpose2d, cpu_cross_entropy, cpu_bce, cpu_multilabel_loss,

@@ -18,6 +18,8 @@ struct strbuf;
 struct device_options {
     int index;               /* cuda:N */
     int threads;             /* CPU threads; 0: all */
+    const char *kernels;     /* choices() of a checkpoint, "": it had none; NULL: those
+                              * of `cache` */
     const char *description; /* a device that is not installed: its name or JSON file;
                               * or NULL */
 
@@ -25,12 +27,14 @@ struct device_options {
     int world; /* processes or threads that train together: their library needs memory, too */
     /* keys CUDNN.* and CUDA.* */
     bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
-    bool deterministic; /* no engine whose result varies from run to run */
+    bool deterministic; /* no engine whose result varies from run to run, no choice by
+                         * time; CPUs, too */
     bool benchmark;     /* time the candidates instead of using the heuristic */
     bool apart;         /* run convolutions and layer norms unfused */
     bool eager;         /* do not capture programs */
     size_t workspace;   /* largest workspace of one engine, bytes; 0: 256 MiB */
-    const char *cache;  /* folder for cached plans and choices; NULL or "": none */
+    const char *cache;  /* folder for cached plans and choices, also of CPUs; NULL or
+                         * "": none */
 };
 
 /* How often the host has waited for the device: `sync` until it was idle, `await` for one
@@ -101,6 +105,9 @@ struct backend {
     enum dtype preferred_half; /* for AMP.DTYPE auto, if has_dtype */
     /* Returns one line: "2 threads, AVX-512 BF16, oneDNN 2.6.3". */
     const char *(*describe)(struct device *dev);
+    /* Returns measured choices of kernels that change the rounding of results, for
+     * device_options.kernels of a resumed run, on the heap; NULL: none. May be NULL. */
+    char *(*choices)(const struct device *dev);
 
     void *(*alloc)(struct device *dev, size_t size); /* zeroed, 64-byte aligned */
     void (*free)(struct device *dev, void *p);

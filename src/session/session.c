@@ -68,6 +68,7 @@ void session_init(struct session *s, const struct config *cfg,
     *s = (struct session){
         .cfg = cfg, .keep_declines = o->keep_declines, .observe = o->observe};
     s->backend = device_options(cfg, &d);
+    d.kernels = o->kernels;
     turns = dist_world() > 1 && s->backend->hurry;
     began = clock_now();
     s->device = s->backend->open(&d);

@@ -40,6 +40,7 @@ struct session_options {
     bool observe;                 /* keep inputs of quantizable layers (session_tensor) */
     bool cam;                     /* compile SESSION_CAM, too */
     int cam_stage;                /* for it: plan.cam */
+    const char *kernels;          /* device_options.kernels */
 };
 
 enum session_program {

@@ -129,6 +129,8 @@ void checkpoint_copy(struct checkpoint *c, const struct session *s,
 
     c->s = s;
     c->config = config;
+    free(c->kernels);
+    c->kernels = s->backend->choices ? s->backend->choices(s->device) : NULL;
     strbuf_reset(&c->state);
     strbuf_reset(&c->classes);
     strbuf_reset(&c->class_weights);
@@ -167,6 +169,7 @@ void checkpoint_release(struct checkpoint *c)
     strbuf_release(&c->classes);
     strbuf_release(&c->class_weights);
     strbuf_release(&c->thresholds);
+    free(c->kernels);
     *c = (struct checkpoint){.s = NULL};
 }
 
@@ -220,6 +223,8 @@ int checkpoint_store(const struct checkpoint *c, const char *path, struct strbuf
         safetensors_writer_meta(&out, "class_weights", c->class_weights.buf);
     if (c->thresholds.len)
         safetensors_writer_meta(&out, "thresholds", c->thresholds.buf);
+    if (c->kernels)
+        safetensors_writer_meta(&out, "kernels", c->kernels);
     safetensors_writer_meta(&out, "config", c->config);
     kept_meta_add_graphs(&out, c->s->plan.model);
     w.packed = xmalloc(largest_tensor(f));

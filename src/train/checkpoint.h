@@ -8,7 +8,8 @@
  *
  * Metadata: "trainc" (JSON: version, epoch, step, control, metrics of the current epoch,
  * best results), "classes" (JSON, in label order), "class_weights" and "thresholds"
- * (JSON, if the run has them), "config" (YAML). Random numbers are functions of the seed
+ * (JSON, if the run has them), "kernels" (JSON, if some were chosen by their speed),
+ * "config" (YAML). Random numbers are functions of the seed
  * and of counters in "trainc", so there is no other generator state. Files are written
  * atomically and carry a checksum (io/safetensors.h).
  */
@@ -30,6 +31,7 @@ struct checkpoint {
     const struct session *s;        /* borrowed; has the layout of `flat` */
     float *flat[CHECKPOINT_ARRAYS]; /* weights_len floats each */
     struct strbuf state, classes, class_weights, thresholds; /* JSON */
+    char *kernels;              /* backend.choices(), or NULL */
     struct strbuf state_before; /* stored if the best file cannot be */
     const char *config;         /* YAML; borrowed */
 };

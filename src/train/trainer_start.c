@@ -16,6 +16,7 @@
 #include "session/fit.h"
 #include "session/state.h"
 #include "train/data_config.h"
+#include "train/earlier_kernels.h"
 #include "train/pretrained.h"
 #include "train/progress.h"
 #include "train/teacher.h"
@@ -363,6 +364,12 @@ static bool load_start(struct trainer *t)
 /* Dies unless all processes have the same program version, configuration, and data. */
 static void agree(const struct trainer *t)
 {
+    const struct session *s = &t->session;
+    char *kernels = s->backend->choices ? s->backend->choices(s->device) : NULL;
+
+    dist_agree("choices of kernels (trainc bench --tune)",
+               kernels ? XXH3_64bits(kernels, strlen(kernels)) : 0);
+    free(kernels);
     dist_agree("version of trainc", XXH3_64bits(TRAINC_VERSION, strlen(TRAINC_VERSION)));
     dist_agree("configuration", XXH3_64bits(t->output.config, strlen(t->output.config)));
     dist_agree("list of training data", dataset_digest(t->feed.train));
@@ -371,6 +378,8 @@ static void agree(const struct trainer *t)
 
 void trainer_start(struct trainer *t, struct config *cfg)
 {
+    char *kernels = earlier_kernels(cfg);
+
     feed_open(&t->feed, cfg, true);
     session_init(
         &t->session, cfg,
@@ -378,7 +387,9 @@ void trainer_start(struct trainer *t, struct config *cfg)
                                   .eval = true,
                                   .phases = true,
                                   .images = data_epoch_images(cfg, t->feed.train->n),
+                                  .kernels = kernels,
                                   .factors = feed_factors(&t->feed)});
+    free(kernels);
     output_prepare(&t->output, cfg);
     agree(t);
     progress_init(dist_is_first() ? cfg->log.progress : PROGRESS_OFF);

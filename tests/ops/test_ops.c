@@ -28,6 +28,7 @@
 #include "cases/op_bench.h"
 #include "cpu/backend.h"
 #include "cpu/device.h"
+#include "cpu/kernel_table.h"
 #include "graph/collective.h"
 #include "graph/flat.h"
 #include "ops/reference.h"
@@ -442,6 +443,47 @@ static void test_loops_streamed(void **state)
     check_loops(true);
 }
 
+/* ---- kernels that the rules of the CPU do not choose ---- */
+
+static bool has_layer(const struct op_case *row)
+{
+    return strstr(row->name, "conv") || strstr(row->name, "linear");
+}
+
+static void force_choice(const char *name, struct tally *t)
+{
+    static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16};
+    struct device *dev = backend_cpu.open(&(const struct device_options){0});
+    const struct op_case *row;
+
+    kernel_table_force(dev->table, name);
+    t->tiles = dev->amx;
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; (row = op_case_at(i)); i++)
+            if (row_wanted(row) && has_layer(row) && !left_out(dtypes[k]) &&
+                backend_cpu.has_dtype(dev, dtypes[k]))
+                compare_row(
+                    row, &backend_cpu, dev,
+                    &(const struct case_options){.dtype = dtypes[k], .round = dtypes[k]},
+                    t);
+    backend_cpu.close(dev);
+}
+
+static void test_choices(void **state)
+{
+    struct tally t = {0};
+
+    (void)state;
+    if (!backend_wanted(&backend_cpu) || tf32())
+        skip();
+    force_choice("amx", &t);
+    force_choice("gemm", &t);
+    force_choice(KERNEL_TABLE_LIBRARY, &t);
+    print_message("%d rows, %d values\n", t.rows, t.values);
+    assert_int_equal(t.wrong, 0);
+    assert_enough(t.rows > 200);
+}
+
 /* ---- the same rows as a benchmark ---- */
 
 static void note_time(const struct op_time *t, void *arg)
@@ -474,9 +516,8 @@ static void test_bench(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backends),
-        cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_loops_streamed),
+        cmocka_unit_test(test_backends),       cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_loops_streamed), cmocka_unit_test(test_choices),
         cmocka_unit_test(test_bench),
     };
 

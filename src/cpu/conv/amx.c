@@ -15,8 +15,6 @@ static const char *amx_can(const struct device *dev, const struct conv_shape *s)
         return "no AMX";
     if (s->type != DTYPE_BF16)
         return "bf16 only";
-    if (s->linear && s->h < 2 * LANES * dev->threads)
-        return "too few rows for the threads; oneDNN also shares the columns";
     if (s->k / conv_groups(s) % LANES)
         return "multiples of 16 channels only";
     if (s->c / conv_groups(s) % LANES &&
@@ -25,6 +23,13 @@ static const char *amx_can(const struct device *dev, const struct conv_shape *s)
     if (amx_reach(s).taps > CONV_TAPS)
         return "too many taps";
     return NULL;
+}
+
+static const char *amx_slower(const struct device *dev, const struct conv_shape *s)
+{
+    return s->linear && s->h < 2 * LANES * dev->threads
+               ? "too few rows for the threads; oneDNN also shares the columns"
+               : NULL;
 }
 
 static const char *amx_data_grad_can(const struct device *dev, const struct conv_shape *s)
@@ -294,9 +299,12 @@ static size_t amx_data_grad_scratch(const struct conv_shape *s, int threads)
 }
 
 const struct conv_loops conv_amx = {
+    .name = "amx",
     .forward_can = amx_can,
     .data_grad_can = amx_data_grad_can,
     .weight_grad_can = amx_weight_grad_can,
+    .slower = amx_slower,
+    .weight_grad_slower = amx_slower,
     .grouped = true,
     .linear = true,
     .chains = CONV_CHAINS_RELU,

@@ -60,10 +60,16 @@ enum conv_chains {
 };
 
 struct conv_loops {
+    const char *name; /* in the kernel table (cpu/kernel_table.h) */
     /* Return NULL if the loops support it on this device, else a static reason. */
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
+    /* The rules, for shapes without a measured choice: return why oneDNN is faster, or
+     * NULL. NULL: these loops are always faster. */
+    const char *(*slower)(const struct device *dev, const struct conv_shape *s);
+    const char *(*weight_grad_slower)(const struct device *dev,
+                                      const struct conv_shape *s);
     bool depthwise; /* for these shapes, with any padding at the end; else for others */
     bool grouped;   /* also for groups of several channels */
     bool linear;    /* also for linear layers, as 1 x 1 convolutions of their rows */

@@ -144,6 +144,7 @@ static void data_grad(const struct device *dev, const struct conv_shape *s,
 }
 
 const struct conv_loops conv_depthwise = {
+    .name = "depthwise",
     .data_grad_can = data_grad_can,
     .weight_grad_can = weight_grad_can,
     .depthwise = true,

@@ -381,6 +381,7 @@ static void direct_data_grad(const struct device *dev, const struct conv_shape *
 }
 
 const struct conv_loops conv_direct = {
+    .name = "direct",
     .forward_can = direct_can,
     .data_grad_can = direct_data_grad_can,
     .weight_grad_can = direct_can,

@@ -22,16 +22,13 @@ static const char *shape_can(const struct device *dev, const struct conv_shape *
     return NULL;
 }
 
-/*
- * In bf16 rows are read as 32-bit words, each a pair of channels. For 1 x 1 convolutions
- * oneDNN is as fast, and faster with tiles of AMX.
- */
+/* In bf16 rows are read as 32-bit words, each a pair of channels. */
 static const char *pairs_can(const struct device *dev, const struct conv_shape *s)
 {
-    if (!dev->loops->conv.gemm_pairs || dev->amx)
-        return "bf16 only with AVX-512 BF16 and without AMX";
-    if (!s->linear)
-        return "in bf16 oneDNN is as fast";
+    if (!dev->loops->conv.gemm_pairs)
+        return "bf16 only with AVX-512 BF16";
+    if (s->kernel_h * s->kernel_w > 1)
+        return "in bf16 1 x 1 only";
     return s->c % (2 * UNIT) || s->k % (2 * UNIT) ? "multiples of 32 channels only"
                                                   : NULL;
 }
@@ -40,12 +37,20 @@ static const char *gemm_can(const struct device *dev, const struct conv_shape *s
 {
     const char *why = shape_can(dev, s);
 
-    if (s->linear && s->h < GEMM_ROWS * dev->threads)
-        return "too few rows for the threads; oneDNN also shares the columns";
-
     if (why || s->type == DTYPE_F32)
         return why;
     return s->type == DTYPE_BF16 ? pairs_can(dev, s) : "fp32 and bf16 only";
+}
+
+static const char *gemm_slower(const struct device *dev, const struct conv_shape *s)
+{
+    if (s->linear && s->h < GEMM_ROWS * dev->threads)
+        return "too few rows for the threads; oneDNN also shares the columns";
+    if (s->type == DTYPE_F32)
+        return NULL;
+    if (dev->amx)
+        return "oneDNN is faster with tiles of AMX";
+    return s->linear ? NULL : "in bf16 oneDNN is as fast";
 }
 
 /* The window in words of the source: floats, or pairs of bf16. */
@@ -61,9 +66,15 @@ static const char *weight_grad_can(const struct device *dev, const struct conv_s
     bool can =
         s->type == DTYPE_F32 || (s->type == DTYPE_BF16 && dev->loops->conv.gemm_pairs);
 
-    if (s->linear && s->type == DTYPE_BF16 && dev->amx)
-        return "oneDNN is faster with tiles of AMX";
     return can ? shape_can(dev, s) : "fp32, or bf16 with AVX-512 BF16, only";
+}
+
+static const char *weight_grad_slower(const struct device *dev,
+                                      const struct conv_shape *s)
+{
+    return s->linear && s->type == DTYPE_BF16 && dev->amx
+               ? "oneDNN is faster with tiles of AMX"
+               : NULL;
 }
 
 /* ---- the im2col matrix ---- */
@@ -387,9 +398,12 @@ static size_t gemm_data_grad_scratch(const struct conv_shape *s, int threads)
 }
 
 const struct conv_loops conv_gemm = {
+    .name = "gemm",
     .forward_can = gemm_can,
     .data_grad_can = gemm_can,
     .weight_grad_can = weight_grad_can,
+    .slower = gemm_slower,
+    .weight_grad_slower = weight_grad_slower,
     .linear = true,
     .no_db = true,
     .chains = CONV_CHAINS_ALL,

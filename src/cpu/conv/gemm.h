@@ -6,8 +6,8 @@
  * GEMM for each phase of dx.
  *
  * In bf16 they need AVX512-BF16, whose vdpbf16ps adds the products of pairs to fp32 sums and
- * treats subnormals as zero: pairs of channels, for linear layers only; in the weight
- * gradient pairs of results.
+ * treats subnormals as zero: pairs of channels, 1 x 1 only; in the weight gradient
+ * pairs of results.
  *
  * Images are NHWC. Deterministic for a given number of threads. Pixels outside the image
  * count as zero, so an infinite weight gives NaN at the edges.

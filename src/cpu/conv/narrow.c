@@ -208,6 +208,7 @@ static void narrow_data_grad(const struct device *dev, const struct conv_shape *
 }
 
 const struct conv_loops conv_narrow = {
+    .name = "narrow",
     .forward_can = narrow_can,
     .data_grad_can = narrow_data_grad_can,
     .weight_grad_can = narrow_can,

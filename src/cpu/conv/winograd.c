@@ -207,6 +207,7 @@ static void winograd_data_grad(const struct device *dev, const struct conv_shape
 }
 
 const struct conv_loops conv_winograd = {
+    .name = "winograd",
     .chains = CONV_CHAINS_ALL,
     .rounds_zeros = true,
     .forward_can = winograd_can,
