@@ -110,8 +110,8 @@ static const char *other_name(struct device *dev, const char *row, const char *r
 }
 
 /* Stores the choice of another kernel for the row's first layer, and checks all ways to
- * read it. */
-static void check_choice(const char *row)
+ * read it. Returns false if there is only one kernel. */
+static bool check_choice(const char *row)
 {
     struct device *dev = open_with(&cached);
     struct layers rule = run_row(dev, row), got;
@@ -121,7 +121,7 @@ static void check_choice(const char *row)
     if (!other) {
         print_message("%s: one kernel only\n", row);
         backend_cpu.close(dev);
-        return;
+        return false;
     }
     assert_int_equal(kernel_table_size(dev->table), 0);
     assert_null(backend_cpu.choices(dev));
@@ -159,14 +159,16 @@ static void check_choice(const char *row)
     free(path);
     free(text);
     print_message("%s: %s instead of %s\n", row, other, rule.by[0]);
+    return true;
 }
 
 static void test_choices(void **state)
 {
+    int chosen = check_choice("linear tokens wide") + check_choice("conv2d 1x1 wide") +
+                 check_choice("conv2d 1x1 s2 wide");
+
     (void)state;
-    check_choice("linear tokens wide");
-    check_choice("conv2d 1x1 wide");
-    check_choice("conv2d 1x1 s2 wide");
+    assert_true(loops_best()->lanes < 8 || chosen == 3); /* our GEMMs need AVX2 */
 }
 
 /* A flipped bit anywhere, another processor, an unknown kernel: never half a table. */
