@@ -5,8 +5,10 @@
 #include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm.h"
+#include "ops/layer_scale.h"
 #include "ops/linear.h"
 #include "ops/maxpool2d.h"
+#include "ops/view.h"
 
 static struct tensor *act(struct case_build *c, const struct op_case *row,
                           struct tensor *x)
@@ -108,4 +110,20 @@ void case_linear_add_act(struct case_build *c, const struct op_case *row,
     struct tensor *y = linear(c->b, x, "fc", .out = s->out, .bias = 1);
 
     case_output(c, act(c, row, add(c->b, y, x, "add")));
+}
+
+/* The end of a residual branch, as tokens. The sum is an image, and may take the memory
+ * of the shortcut. */
+void case_linear_residual(struct case_build *c, const struct op_case *row,
+                          const struct case_size *s)
+{
+    const struct case_epilogue *e = row->attrs;
+    struct tensor *x = case_image(c, "x", s->dim, CASE_SIGNED), *y;
+
+    y = linear(c->b, view_tokens(c->b, x, "view"), "fc", .out = (int)s->dim[1],
+               .bias = 1);
+    if (e->m != 0)
+        y = layer_scale(c->b, y, "ls");
+    x = activation(c->b, x, "tanh", 0, "shortcut");
+    case_output(c, add(c->b, view_image(c->b, y, "back"), x, "add"));
 }

@@ -7,7 +7,7 @@
 
 struct case_epilogue {
     const char *act;
-    float m;
+    float m; /* linear_residual: not 0: with a layer_scale */
     struct conv2d_attrs conv;
 };
 
@@ -20,5 +20,6 @@ case_build_fn case_conv_bn_add_act;
 case_build_fn case_linear_act;
 case_build_fn case_linear_act_linear;
 case_build_fn case_linear_add_act;
+case_build_fn case_linear_residual;
 
 #endif

@@ -52,7 +52,7 @@ static const char *conv2d_decline(const struct conv_chain *f)
 {
     if (f->conv->op != &op_conv2d)
         return "it is a linear layer";
-    if (f->bn && !weights_master(f->conv->in[CONV2D_WEIGHT]))
+    if (f->fold && !weights_master(f->conv->in[CONV2D_WEIGHT]))
         return "the weights are computed";
     if (!onednn_has_dtype(f->conv->in[CONV2D_X]->dtype) ||
         f->conv->out[0]->dtype != f->conv->in[CONV2D_X]->dtype)
@@ -72,12 +72,12 @@ static void conv2d_claim_chain(struct region *r, const struct conv_chain *f)
 static void conv2d_derive(struct region *r, struct device *dev,
                           const struct conv_chain *f, struct conv2d_state *st)
 {
-    struct node *conv = f->conv, *bn = f->bn;
+    struct node *conv = f->conv;
     struct tensor *bias = conv->nin > CONV2D_BIAS ? conv->in[CONV2D_BIAS] : NULL;
     struct weights_fold fold = {0};
 
-    if (bn) {
-        fold = weights_fold(bn);
+    if (f->fold) {
+        fold = weights_fold(f->fold);
         st->fold = true;
     }
     st->computed = !weights_master(conv->in[CONV2D_WEIGHT]);
@@ -86,10 +86,11 @@ static void conv2d_derive(struct region *r, struct device *dev,
                                conv->in[CONV2D_WEIGHT]);
     else
         (void)weights_derive(r, dev, st->prim, conv->out[0]->dtype,
-                             weights_master(conv->in[CONV2D_WEIGHT]), bn ? &fold : NULL);
-    if (bn)
+                             weights_master(conv->in[CONV2D_WEIGHT]),
+                             f->fold ? &fold : NULL);
+    if (f->fold)
         (void)weights_bias(r, &fold, bias);
-    st->bias = bias && !bn ? region_read(r, bias) : -1;
+    st->bias = bias && !f->fold ? region_read(r, bias) : -1;
 }
 
 static const char *conv2d_claim(struct region *r, struct graph *g, struct node *n,
@@ -106,7 +107,7 @@ static const char *conv2d_claim(struct region *r, struct graph *g, struct node *
     if (why)
         return why;
     c = conv2d_geometry(f.conv, f.conv->in[CONV2D_X], f.conv->out[0], ONEDNN_FORWARD);
-    c.bias = f.bn || f.conv->nin > CONV2D_BIAS;
+    c.bias = f.fold || f.conv->nin > CONV2D_BIAS;
     c.add = f.add != NULL;
     st->prim = onednn_conv_new(dev->onednn, &c);
     if (!st->prim)

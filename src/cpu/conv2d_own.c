@@ -160,11 +160,11 @@ static const char *chain_decline(const struct conv_chain *f, const struct graph 
 {
     const struct node *next = tensor_only_reader(g, f->conv->out[0]);
 
-    if (!f->bn && next && next->op == &op_batchnorm_inference)
+    if (!f->fold && next && next->op == &op_batchnorm_inference)
         return "the batch norm after it can be folded";
-    if (loops->unfused && (f->bn || f->act || f->conv->nin > CONV2D_BIAS))
+    if (loops->unfused && (f->fold || f->act || f->conv->nin > CONV2D_BIAS))
         return "these loops have no bias and no activation";
-    if (loops->chains == CONV_CHAINS_NONE && (f->bn || f->add))
+    if (loops->chains == CONV_CHAINS_NONE && (f->fold || f->add))
         return "these loops fold and add nothing";
     if (loops->chains == CONV_CHAINS_RELU && f->add && f->act &&
         !loop_relu(loop_activation(f->act)))
@@ -181,9 +181,9 @@ static void derive_chain(struct region *r, const struct device *dev, struct own_
     struct tensor *bias = f->conv->nin > CONV2D_BIAS ? f->conv->in[CONV2D_BIAS] : NULL;
     struct weights_fold fold;
 
-    st->fold = f->bn != NULL;
-    if (f->bn) {
-        fold = weights_fold(f->bn);
+    st->fold = f->fold != NULL;
+    if (f->fold) {
+        fold = weights_fold(f->fold);
         derive(r, dev, st, w, &fold, false);
         (void)weights_bias(r, &fold, bias);
         st->bias = -1;

@@ -9,6 +9,7 @@
 #include "ops/batchnorm.h"
 #include "ops/batchnorm_formula.h"
 #include "ops/cast.h"
+#include "ops/layer_scale.h"
 
 struct tensor *weights_master(struct tensor *w)
 {
@@ -27,22 +28,24 @@ void weights_read(struct region *r, const struct tensor *w)
         region_duplicate(r, w->producer);
 }
 
-struct weights_fold weights_fold(const struct node *bn)
+struct weights_fold weights_fold(const struct node *n)
 {
+    if (n->op == &op_layer_scale)
+        return (struct weights_fold){.weight = n->in[LAYER_SCALE_GAMMA]};
     return (struct weights_fold){
-        .weight = bn->in[BATCHNORM_WEIGHT],
-        .bias = bn->in[BATCHNORM_BIAS],
-        .mean = bn->in[BATCHNORM_INFERENCE_MEAN],
-        .var = bn->in[BATCHNORM_INFERENCE_VAR],
-        .eps = ((const struct batchnorm_attrs *)bn->attrs)->eps,
+        .weight = n->in[BATCHNORM_WEIGHT],
+        .bias = n->in[BATCHNORM_BIAS],
+        .mean = n->in[BATCHNORM_INFERENCE_MEAN],
+        .var = n->in[BATCHNORM_INFERENCE_VAR],
+        .eps = ((const struct batchnorm_attrs *)n->attrs)->eps,
     };
 }
 
-/* ---- input of the packing: the parameter, or a copy scaled by a batch norm ---- */
+/* ---- input of the packing: the parameter, or a copy with a scale ---- */
 
 struct source {
-    float *copy; /* NULL: the unchanged parameter */
-    bool fold;
+    float *copy;     /* NULL: the unchanged parameter */
+    bool fold, norm; /* norm: of a batch norm */
     int64_t out, row;
     float eps;
 };
@@ -61,8 +64,10 @@ static struct source source_new(struct derive *d, struct tensor *master,
     d->source[d->nsource++] = master;
     if (fold) {
         s.eps = fold->eps;
+        s.norm = fold->var != NULL;
         d->source[d->nsource++] = fold->weight;
-        d->source[d->nsource++] = fold->var;
+        if (s.norm)
+            d->source[d->nsource++] = fold->var;
     }
     return s;
 }
@@ -75,9 +80,11 @@ static float *source_get(const struct source *s, void *const *src)
         return w;
     for (int64_t o = 0; o < s->out; o++) {
         const float *weight = s->fold ? src[FROM_SCALE] : NULL,
-                    *var = s->fold ? src[FROM_SCALE_VAR] : NULL;
-        float scale =
-            weight ? batchnorm_scale(weight[o], batchnorm_rstd(var[o], s->eps)) : 1;
+                    *var = s->norm ? src[FROM_SCALE_VAR] : NULL;
+        float scale = weight ? weight[o] : 1;
+
+        if (var)
+            scale = batchnorm_scale(scale, batchnorm_rstd(var[o], s->eps));
 
         for (int64_t i = o * s->row; i < (o + 1) * s->row; i++)
             s->copy[i] = w[i] * scale;
@@ -193,7 +200,7 @@ int weights_derive(struct region *r, struct device *dev, const struct onednn_pri
     return region_derive(r, &d);
 }
 
-/* ---- the bias that remains of a batch norm ---- */
+/* ---- the bias that remains of a batch norm or a scale ---- */
 
 struct bias_state {
     int64_t out;
@@ -218,12 +225,22 @@ static void fold_bias(void *dst, void *const *src, void *state)
     }
 }
 
+static void scale_bias(void *dst, void *const *src, void *state)
+{
+    const struct bias_state *st = state;
+    const float *weight = src[0], *layer = st->layer_bias ? src[1] : NULL;
+    float *out = dst;
+
+    for (int64_t o = 0; o < st->out; o++)
+        out[o] = layer ? layer[o] * weight[o] : 0;
+}
+
 int weights_bias(struct region *r, const struct weights_fold *fold,
                  struct tensor *layer_bias)
 {
     struct bias_state *st = xcalloc(1, sizeof(*st));
     struct derive d = {
-        .size = tensor_size(fold->bias),
+        .size = tensor_size(fold->weight),
         .source = {fold->weight, fold->bias, fold->mean, fold->var, layer_bias},
         .nsource = layer_bias ? 5 : 4,
         .key = "bias",
@@ -233,7 +250,12 @@ int weights_bias(struct region *r, const struct weights_fold *fold,
         .release = free,
     };
 
-    st->out = tensor_len(fold->bias);
+    if (!fold->var) {
+        d.source[1] = layer_bias;
+        d.nsource = layer_bias ? 2 : 1;
+        d.pack = scale_bias;
+    }
+    st->out = tensor_len(fold->weight);
     st->eps = fold->eps;
     st->layer_bias = layer_bias != NULL;
     return region_derive(r, &d);

@@ -1,6 +1,6 @@
 /*
  * Packed weights, derived from the fp32 parameter once per update, including the cast to
- * 16 bits and a batch norm after the layer.
+ * 16 bits and a batch norm or layer_scale after the layer.
  */
 #ifndef CPU_WEIGHTS_H
 #define CPU_WEIGHTS_H
@@ -19,14 +19,15 @@ struct tensor *weights_master(struct tensor *w);
 void weights_read(struct region *r, const struct tensor *w);
 
 /*
- * A batch norm with fixed statistics after a layer: weights are multiplied by its scale,
- * and weights_bias derives the remaining bias, fp32; the layer's own bias may be NULL.
+ * A batch norm with fixed statistics after a layer, or a layer_scale, which has only a
+ * weight: weights are multiplied by its scale, and weights_bias derives the remaining
+ * bias, fp32; the layer's own bias may be NULL.
  */
 struct weights_fold {
     struct tensor *weight, *bias, *mean, *var;
     float eps;
 };
-struct weights_fold weights_fold(const struct node *bn);
+struct weights_fold weights_fold(const struct node *n);
 int weights_bias(struct region *r, const struct weights_fold *fold,
                  struct tensor *layer_bias);
 
