@@ -164,8 +164,10 @@ static const char *chain_decline(const struct conv_chain *f, const struct graph 
         return "the batch norm after it can be folded";
     if (loops->unfused && (f->fold || f->act || f->conv->nin > CONV2D_BIAS))
         return "these loops have no bias and no activation";
-    if (loops->chains == CONV_CHAINS_NONE && (f->fold || f->add))
-        return "these loops fold and add nothing";
+    if (f->fold && loops->chains < CONV_CHAINS_FOLD)
+        return "these loops fold nothing";
+    if (f->add && loops->chains < CONV_CHAINS_RELU)
+        return "these loops add nothing";
     if (loops->chains == CONV_CHAINS_RELU && f->add && f->act &&
         !loop_relu(loop_activation(f->act)))
         return "these loops add only before a relu";
@@ -426,6 +428,7 @@ static void weight_grad_run(struct step *s, struct device *dev)
 OWN(forward, amx)
 OWN(data_grad, amx)
 OWN(weight_grad, amx)
+OWN(forward, depthwise)
 OWN(data_grad, depthwise)
 OWN(weight_grad, depthwise)
 OWN(forward, direct)

@@ -27,6 +27,7 @@ const struct kernel *const cpu_kernels[] = {
     /* large claims first */
     &cpu_down,
     &cpu_down_weight_grad,
+    &cpu_forward_depthwise,
     &cpu_data_grad_depthwise,
     &cpu_weight_grad_depthwise,
     &cpu_forward_amx,
@@ -121,6 +122,7 @@ const struct kernel *const cpu_kernels[] = {
 };
 
 const struct kernel *const cpu_own_convs[] = {
+    &cpu_forward_depthwise,
     &cpu_data_grad_depthwise,
     &cpu_weight_grad_depthwise,
     &cpu_forward_amx,

@@ -195,7 +195,9 @@ static int check_shape(const struct device *dev, const struct set *set,
         return 0;
     d = conv_data_new(s);
     for (int fused = PLAIN; forward && fused < FUSED_KINDS; fused++)
-        if (fused == PLAIN || (fused == FUSED || fused == SILU ? !l->unfused : l->chains))
+        if (fused == PLAIN ||
+            (fused == FUSED || fused == SILU ? !l->unfused
+                                             : l->chains >= CONV_CHAINS_RELU))
             check_forward(&d, dev, name, l, (enum fused)fused);
     for (int fused = 0; fused < (l->unfused ? 1 : 2); fused++) {
         if (data)

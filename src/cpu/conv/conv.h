@@ -55,7 +55,8 @@ struct conv_args {
 /* What forward supports beside a bias and an activation. */
 enum conv_chains {
     CONV_CHAINS_NONE,
-    CONV_CHAINS_RELU, /* a folded batch norm; add, followed by nothing or a relu */
+    CONV_CHAINS_FOLD, /* a folded batch norm */
+    CONV_CHAINS_RELU, /* also add, followed by nothing or a relu */
     CONV_CHAINS_ALL,  /* all of chain.h */
 };
 

@@ -1,8 +1,9 @@
 /*
- * Gradients of depthwise convolutions (a filter for each channel) by our own loops, in fp32
- * and bf16: the weight gradient, of which oneDNN 2.6 has fast code for 3 x 3 only (else it
- * takes 2 to 60 times as long), and the data gradient with dilation (6 times). Forward
- * and in the other data gradients oneDNN is as fast or faster.
+ * Depthwise convolutions (a filter for each channel) by our own loops, in fp32 and bf16:
+ * the weight gradient, of which oneDNN 2.6 has fast code for 3 x 3 only (else it takes 2 to
+ * 60 times as long); forward and data gradient with stride 1, with dilation (6 times), or on
+ * a Xeon with AMX in bf16 with more taps than 3 x 3 (1.3 to 2 times). Elsewhere oneDNN is as
+ * fast or faster.
  *
  * A thread computes consecutive rows, image by image, a block of 2 LANES channels at a time.
  * The rows that it reads are copied into a ring: fp32, whole vectors, and zeros to the

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "cpu/simd/loop_activation.h"
 #include "graph/tensor.h"
 
 enum { DEPTHWISE_TILE = 7 }; /* pixels, or taps, whose sums are in registers */
@@ -28,12 +29,14 @@ struct depthwise_tap {
     const float *x, *w;
 };
 
-/* y[i] = sum over taps of x[i] w for a row of results, 0 where relu_mask <= 0 */
+/* y[i] = act(bias + sum over taps of x[i] w) for a row of results, 0 where relu_mask <= 0 */
 struct depthwise_row {
     enum dtype t;
     int64_t cols, c;
     int taps;
     const struct depthwise_tap *tap;
+    const float *bias; /* 2 LANES, or NULL */
+    struct loop_activation act;
     void *y;
     const void *relu_mask; /* like y, or NULL */
     int64_t y_next;        /* elements between results */
