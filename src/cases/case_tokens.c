@@ -176,7 +176,7 @@ void case_residual_norms(struct case_build *c, const struct op_case *row,
 }
 
 /* Two blocks whose branches are narrow MLPs: at level O1 these have 16 bits, the sums and
- * norms stay fp32. `out` 0: without a layer scale; 2: the first branch is fp32, too. */
+ * norms stay fp32. `out` 1 and 2: with a layer scale; 2 and 3: the first branch is fp32. */
 void case_residual_stream(struct case_build *c, const struct op_case *row,
                           const struct case_size *s)
 {
@@ -188,13 +188,13 @@ void case_residual_stream(struct case_build *c, const struct op_case *row,
 
     for (int i = 0; i < 2; i++) {
         y = layernorm(c->b, x, names[i][0]);
-        if (s->out == 2 && i == 0) {
+        if (s->out >= 2 && i == 0) {
             y = gelu(c->b, y, names[i][1]);
         } else {
             y = linear(c->b, y, names[i][1], .out = 8);
             y = linear(c->b, y, names[i][2], .out = (int)tensor_channels(x));
         }
-        if (s->out)
+        if (s->out == 1 || s->out == 2)
             y = layer_scale(c->b, y, names[i][3], .init = 0.5f);
         y = drop_path(c->b, y, names[i][4], .rate = rate);
         x = add(c->b, y, x, names[i][5]);

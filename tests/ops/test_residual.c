@@ -68,14 +68,14 @@ static void check_norms(const struct case_run *fused, const struct case_run *apa
 
 /* At level O1, casts between the fp32 sums and the 16-bit branches are fused, too. What
  * remains: of the seed, around the gradient of the last norm, whose input has no other
- * reader. The row with an fp32 branch only compares bits. */
+ * reader. Rows with an fp32 branch only compare bits. */
 static void check_streams(const struct case_run *fused, const struct case_run *apart)
 {
     bool training = !fused->row->inference, half = dtype_is_half(fused->options.dtype);
     int scales = fused->row->small.out > 0 ? 2 : 0;
     int drops = steps_of(apart, "cuda dropout");
 
-    if (fused->row->small.out == 2)
+    if (fused->row->small.out >= 2)
         return;
     assert_int_equal(steps_of(fused, "cuda cast"),
                      half && training ? (scales ? 2 : 3) : 0);
@@ -146,7 +146,7 @@ static void test_bits(void **state)
             }
     backend->close(dev[0]);
     backend->close(dev[1]);
-    assert_enough(rows >= 78);
+    assert_enough(rows >= 81);
     assert_int_equal(wrong, 0);
 }
 
