@@ -36,25 +36,24 @@ same() { # name, as, [types that were not run]
   }
 }
 
-two="TEST_ONLY_DTYPE=fp32 bf16"
-# A kernel is the same template in each type, so some orders run in one. It is the first one,
-# because the engines that a convolution has also depend on the types before it.
-run forward EMULATOR_ORDER=forward
-run shuffle "$two" EMULATOR_ORDER=shuffle:1 EMULATOR_PROTECT=1 EMULATOR_LAZY=1
-run ahead TEST_ONLY_DTYPE=fp32 EMULATOR_ORDER=ahead
+strict=TEST_DETERMINISTIC=1 two="TEST_ONLY_DTYPE=fp32 bf16"
+# A kernel is the same template in each type, so some orders run in one.
+run forward $strict EMULATOR_ORDER=forward
+run shuffle $strict TEST_ONLY_DTYPE=bf16 EMULATOR_ORDER=shuffle:1 EMULATOR_PROTECT=1 EMULATOR_LAZY=1
+run ahead $strict TEST_ONLY_DTYPE=fp32 EMULATOR_ORDER=ahead
 export TEST_NO_SLOW=1
-run few "$two" EMULATOR_MULTIPROCESSORS=1 EMULATOR_CACHE=2K EMULATOR_ORDER=reverse
-run few-ahead TEST_ONLY_DTYPE=fp32 EMULATOR_MULTIPROCESSORS=1 EMULATOR_CACHE=2K EMULATOR_ORDER=ahead
+run few $strict "$two" EMULATOR_MULTIPROCESSORS=1 EMULATOR_CACHE=2K EMULATOR_ORDER=reverse
+run few-ahead $strict TEST_ONLY_DTYPE=bf16 EMULATOR_MULTIPROCESSORS=1 EMULATOR_CACHE=2K EMULATOR_ORDER=ahead
 run tf32 TEST_ONLY_DTYPE=fp32 TEST_TF32=1
 run plain "$two" EMULATOR_PLAIN=1
 wait
 [ -s "$dir/forward" ] || fail "nothing was compared"
 grep ' rows, ' "$dir/forward.log"
 same forward forward
-same shuffle forward fp16
+same shuffle forward 'fp\(16\|32\)'
 same ahead forward '\(fp\|bf\)16'
 same few few
-same few-ahead few bf16
+same few-ahead few fp32
 for name in tf32 plain; do same $name $name; done
 changed=$(diff "$dir/tf32" "$dir/forward" | grep -c '^< cuda fp32: \(conv2d\|linear\)')
 [ "$changed" -gt 20 ] || fail "tf32: products do not use it"

@@ -6,6 +6,7 @@
  *
  *   TEST_BACKENDS="cuda"  backends by name; default: all that this machine has
  *   TEST_VALUES=FILE      writes a hash of each result, to compare two runs bit for bit
+ *   TEST_DETERMINISTIC=1  without engines whose results depend on what ran before
  *   TEST_FILTER="*name"   some tests of this program only
  *   TEST_DTYPES=bf16      also a type that the device has no instructions for: the CPU's
  *                         loops for AVX2 support it
@@ -47,6 +48,14 @@ struct tally {
 static bool tf32(void)
 {
     const char *value = getenv("TEST_TF32");
+
+    return value && !strcmp(value, "1");
+}
+
+/* TEST_DETERMINISTIC=1 */
+static bool deterministic(void)
+{
+    const char *value = getenv("TEST_DETERMINISTIC");
 
     return value && !strcmp(value, "1");
 }
@@ -376,7 +385,8 @@ static void compare_dtypes(const struct backend *backend, struct device *dev,
 
 static void test_backend(const struct backend *backend, struct tally *all)
 {
-    struct device *dev = backend->open(&(const struct device_options){.tf32 = tf32()});
+    struct device *dev = backend->open(&(const struct device_options){
+        .tf32 = tf32(), .deterministic = deterministic()});
 
     print_message("%s: %s\n", backend->name, backend->describe(dev));
     compare_dtypes(backend, dev, all);
