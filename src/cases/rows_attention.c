@@ -166,6 +166,13 @@ const struct op_case rows_attention[] = {
      .small = {.dim = {1, 1, 131, 72}, .out = 1},
      VIT,
      WIDE},
+    /* a table of more offsets than kernels copy to shared memory */
+    {.name = "window_attention of 1089",
+     .slow = true,
+     ATTENTION(window_attention, .window_h = 33, .window_w = 33),
+     .small = {.dim = {1, 30, 33, 24}, .out = 2},
+     SWIN1,
+     WIDE},
     {.name = "window_attention of 49, dropout",
      ATTENTION(window_attention, .window_h = 7, .window_w = 7, .shift_h = 3,
                .shift_w = 3, .dropout = 0.3f),
