@@ -60,6 +60,7 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_cross_entropy2d,
     &cpu_window_attention,
     &cpu_window_mix,
+    &cpu_layernorm,
 
     /* single ops left over */
     &cpu_bias_grad,
@@ -74,7 +75,6 @@ const struct kernel *const cpu_kernels[] = {
     &cpu_reduce_sum,
     &cpu_layer_scale,
     &cpu_groupnorm,
-    &cpu_layernorm,
     &cpu_layernorm_grad,
     &cpu_pool2d,
     &cpu_maxpool2d,

@@ -1,4 +1,8 @@
-/* Layer norm and its gradient: rows are spread over threads. */
+/*
+ * Layer norm and its gradient: rows are spread over threads. With mixed precision, a layer
+ * norm in fp32 writes its result in bf16 if nothing reads it in fp32, and its gradient
+ * reads a bf16 dy: the casts are part of their regions, and the bits are the same.
+ */
 #include "ops/layernorm.h"
 
 #include <string.h>
@@ -6,6 +10,7 @@
 #include "cpu/device.h"
 #include "cpu/kernels.h"
 #include "graph/kernel.h"
+#include "ops/cast.h"
 #include "ops/image.h"
 
 /* MERGE_ROWS: rows whose sums may stay in fp32 */
@@ -15,6 +20,7 @@ enum { LANES_MAX = 16, MERGE_ROWS = 256 };
 struct layernorm_state {
     int64_t rows, channels, padded;
     bool affine;
+    float eps;
 };
 
 struct job {
@@ -68,20 +74,44 @@ static bool rows_stream(const struct job *j, int k)
 
 /* ---- forward ---- */
 
+/* Returns the layer norm whose result only n reads, a cast to bf16, or NULL. */
+static struct node *cast_norm(const struct graph *g, const struct node *n)
+{
+    struct node *norm =
+        n->op == &op_cast ? sole_producer(g, n->in[CAST_X], &op_layernorm) : NULL;
+
+    return norm && n->in[CAST_X] == norm->out[LAYERNORM_Y] &&
+                   n->out[0]->dtype == DTYPE_BF16
+               ? norm
+               : NULL;
+}
+
 static const char *layernorm_claim(struct region *r, struct graph *g, struct node *n,
                                    struct device *dev)
 {
-    (void)g, (void)dev;
-    if (n->op != &op_layernorm)
+    struct layernorm_state *st = region_state(r);
+    struct node *norm = n->op == &op_layernorm ? n : cast_norm(g, n);
+
+    (void)dev;
+    if (!norm)
         return "not a layer norm";
-    if (!cpu_dtype(n->in[LAYERNORM_X]) ||
-        n->out[LAYERNORM_Y]->dtype != n->in[LAYERNORM_X]->dtype)
+    if (!cpu_dtype(norm->in[LAYERNORM_X]) ||
+        norm->out[LAYERNORM_Y]->dtype != norm->in[LAYERNORM_X]->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
-    region_claim_node(r, n);
-    region_inplace(r, LAYERNORM_Y, LAYERNORM_X);
-    layernorm_sizes(r, n, n->nin > LAYERNORM_WEIGHT);
-    region_workspace(r, ones_size(region_state(r)));
+    region_claim(r, norm);
+    if (norm != n)
+        region_claim(r, n);
+    for (int i = 0; i < norm->nin; i++)
+        (void)region_read(r, norm->in[i]);
+    (void)region_write(r, n->out[0]);
+    (void)region_write(r, norm->out[LAYERNORM_MEAN]);
+    (void)region_write(r, norm->out[LAYERNORM_RSTD]);
+    if (norm == n)
+        region_inplace(r, LAYERNORM_Y, LAYERNORM_X);
+    layernorm_sizes(r, norm, norm->nin > LAYERNORM_WEIGHT);
+    st->eps = ((const struct layernorm_attrs *)norm->attrs)->eps;
+    region_workspace(r, ones_size(st));
     return NULL;
 }
 
@@ -94,13 +124,14 @@ static void layernorm_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
     struct step *s = j->s;
-    enum dtype t = s->in_tensor[LAYERNORM_X]->dtype;
-    const struct layernorm_attrs *a = s->node->attrs;
-    struct ln_rows p = {
-        .t = t, .n = j->st->channels, .eps = a->eps, .streamed = j->streamed};
+    struct ln_rows p = {.t = s->in_tensor[LAYERNORM_X]->dtype,
+                        .to = s->out_tensor[LAYERNORM_Y]->dtype,
+                        .n = j->st->channels,
+                        .eps = j->st->eps,
+                        .streamed = j->streamed};
 
-    p.x = cpu_at(s->in[LAYERNORM_X], t, lo * p.n);
-    p.y = cpu_out(s->out[LAYERNORM_Y], t, lo * p.n);
+    p.x = cpu_at(s->in[LAYERNORM_X], p.t, lo * p.n);
+    p.y = cpu_out(s->out[LAYERNORM_Y], p.to, lo * p.n);
     p.weight = j->st->affine ? s->in[LAYERNORM_WEIGHT] : j->ones;
     p.bias = j->st->affine ? s->in[LAYERNORM_BIAS] : j->zeros;
     p.mean = at_row(s->out[LAYERNORM_MEAN], lo);
@@ -131,8 +162,8 @@ static const char *layernorm_grad_claim(struct region *r, struct graph *g, struc
 {
     struct layernorm_state *st = region_state(r);
     const struct tensor *x;
+    struct node *cast;
 
-    (void)g;
     if (n->op != &op_layernorm_grad)
         return "not the gradient of a layer norm";
     x = n->in[LAYERNORM_GRAD_X];
@@ -140,8 +171,19 @@ static const char *layernorm_grad_claim(struct region *r, struct graph *g, struc
         n->out[LAYERNORM_GRAD_DX]->dtype != x->dtype)
         return "fp32 and bf16 only, and one of them for all";
 
-    region_claim_node(r, n);
-    region_inplace(r, LAYERNORM_GRAD_DX, LAYERNORM_GRAD_DY);
+    cast = sole_producer(g, n->in[LAYERNORM_GRAD_DY], &op_cast);
+    if (cast && cast->in[CAST_X]->dtype != DTYPE_BF16)
+        cast = NULL;
+    region_claim(r, n);
+    if (cast)
+        region_claim(r, cast);
+    for (int i = 0; i < n->nin; i++)
+        (void)region_read(r,
+                          cast && i == LAYERNORM_GRAD_DY ? cast->in[CAST_X] : n->in[i]);
+    for (int i = 0; i < n->nout; i++)
+        (void)region_write(r, n->out[i]);
+    if (!cast)
+        region_inplace(r, LAYERNORM_GRAD_DX, LAYERNORM_GRAD_DY);
     layernorm_sizes(r, n, n->nin > LAYERNORM_GRAD_WEIGHT);
     region_workspace(r, ones_size(st) + (size_t)dev->threads * 2 * (size_t)st->padded *
                                             (sizeof(double) + sizeof(float)));
@@ -155,6 +197,7 @@ static struct ln_grad grad_args(const struct job *j, float *sum)
 
     return (struct ln_grad){
         .t = t,
+        .from = s->in_tensor[LAYERNORM_GRAD_DY]->dtype,
         .n = j->st->channels,
         .weight = j->st->affine ? s->in[LAYERNORM_GRAD_WEIGHT] : j->ones,
         .dweight = sum,
@@ -168,7 +211,7 @@ static void grad_chunk(const struct job *j, struct ln_grad *p, int64_t row, int6
     struct step *s = j->s;
 
     p->x = cpu_at(s->in[LAYERNORM_GRAD_X], p->t, row * p->n);
-    p->dy = cpu_at(s->in[LAYERNORM_GRAD_DY], p->t, row * p->n);
+    p->dy = cpu_at(s->in[LAYERNORM_GRAD_DY], p->from, row * p->n);
     p->dx = cpu_out(s->out[LAYERNORM_GRAD_DX], p->t, row * p->n);
     p->mean = (const float *)s->in[LAYERNORM_GRAD_MEAN] + row;
     p->rstd = (const float *)s->in[LAYERNORM_GRAD_RSTD] + row;

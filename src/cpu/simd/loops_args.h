@@ -60,7 +60,7 @@ struct bn_grad {
  * NULL; y, mean, and rstd may be. `streamed`: rows of y are whole cache lines.
  */
 struct ln_rows {
-    enum dtype t;
+    enum dtype t, to; /* to: of y; bf16 if t is bf16 */
     int64_t n;
     const void *x, *add;
     void *sum, *y;
@@ -75,7 +75,7 @@ struct ln_rows {
  * sums over the rows. dx may be NULL.
  */
 struct ln_grad {
-    enum dtype t;
+    enum dtype t, from; /* from: of dy; bf16 if t is bf16 */
     int64_t n;
     const void *x, *dy, *add;
     void *dx;
