@@ -177,13 +177,14 @@ struct onednn_prim *onednn_conv_new(struct onednn *o, const struct onednn_conv *
 }
 
 /*
- * True for long sums with few columns, which 2.6 splits among threads. In bf16 it adds
- * the old contents of the result if the length is not a multiple of 64; in fp32 it
- * crashes at 2,048.
+ * True for long sums with few columns, which 2.6 splits among threads. In fp32 it crashes
+ * with up to 32 columns and multiples of 64 from 1,088 on; in bf16 it adds the old contents
+ * of the result with up to 16 columns and some lengths (700, 1000), and with more from 2,048
+ * on if the length is not a multiple of 64.
  */
 static bool is_shared_sum(const struct onednn_linear *l)
 {
-    return l->direction == ONEDNN_BACKWARD_DATA && l->in <= 64 && l->out >= 2048;
+    return l->direction == ONEDNN_BACKWARD_DATA && l->in <= 64 && l->out > 512;
 }
 
 /* Creates the same GEMM as a convolution over images of one pixel. */
