@@ -30,7 +30,8 @@
 #
 # With TIME=ROUNDS, times a training step instead: trainc and torch.compile in turns, with the same
 # archive, images of the size for which the network was trained, in batches of BATCH (8), and bf16 or
-# DTYPE=fp32. Prints the medians in images per second, and their ratio.
+# DTYPE=fp32. Prints the medians in images per second, and their ratio; with RESULTS, only for
+# networks that have no line in that file yet.
 set -u
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -103,13 +104,13 @@ time_net() {
   rm -f "$log"/*
   [ "$dtype" = bf16 ] || level=O0
   [ -s "$file.pt2" ] || ONLY=archives SUFFIX=_full "$python" scripts/golden/pt2.py "$folder" "$1" >"$log/line" 2>&1
-  [ -s "$file.pt2" ] || { echo "$1: $(tail -n 1 "$log/line")"; return; }
+  [ -s "$file.pt2" ] || { echo "$1 fails: $(tail -n 1 "$log/line")"; return; }
   for ((i = 0; i < TIME; i++)); do
     "$python" scripts/bench/pytorch_train_step.py --model "$1" --dtype "$dtype" \
-      --mode compiled --batch "$batch" --seconds 5 >"$log/line" 2>&1 || { tail -n 1 "$log/line"; return; }
+      --mode compiled --batch "$batch" --seconds 5 >"$log/line" 2>&1 || { echo "$1 fails: $(tail -n 1 "$log/line")"; return; }
     rate <"$log/line" >>"$log/torch"
     "$trainc" bench --model "$file.pt2" --batch-size "$batch" --seconds 5 --opts AMP_OPT_LEVEL $level \
-      AMP.DTYPE bf16 TRAIN.EMA.ENABLE False >"$log/line" 2>&1 || { tail -n 1 "$log/line"; return; }
+      AMP.DTYPE bf16 TRAIN.EMA.ENABLE False >"$log/line" 2>&1 || { echo "$1 fails: $(tail -n 1 "$log/line")"; return; }
     rate <"$log/line" >>"$log/trainc"
   done
   echo "$(median <"$log/trainc") $(median <"$log/torch")" | awk -v what="$1 $dtype batch $batch" \
@@ -118,8 +119,9 @@ time_net() {
 }
 
 if [ -n "${TIME:-}" ]; then
+  touch "$results"
   for net in "$@"; do
-    time_net "$net"
+    grep -qE "^$net (fails|${DTYPE:-bf16})" "$results" || time_net "$net" | tee -a "$results"
   done
   exit
 fi
