@@ -241,18 +241,25 @@ static void fill_control(struct case_run *r)
     r->backend->copy_in(r->dev, r->base[MEMORY_CONTROL], &c, sizeof(c));
 }
 
-void case_run_init(struct case_run *r, const struct op_case *row,
-                   const struct backend *backend, struct device *dev,
-                   const struct case_options *o)
+void case_run_build(struct case_run *r, const struct op_case *row,
+                    const struct backend *backend, struct device *dev,
+                    const struct case_options *o)
 {
-    struct compile_options c = {.keep_declines = true, .redzones = !o->bench};
-
     memset(r, 0, sizeof(*r));
     r->row = row;
     r->backend = backend;
     r->dev = dev;
     r->options = *o;
     build(r);
+}
+
+void case_run_init(struct case_run *r, const struct op_case *row,
+                   const struct backend *backend, struct device *dev,
+                   const struct case_options *o)
+{
+    struct compile_options c = {.keep_declines = true, .redzones = !o->bench};
+
+    case_run_build(r, row, backend, dev, o);
     r->program = program_compile(r->graph, backend, dev, &c);
     for (int m = 0; m < MEMORY_COUNT; m++)
         if (program_need(r->program, (enum memory)m))
@@ -272,7 +279,8 @@ void case_run_release(struct case_run *r)
     program_free(r->program);
     graph_free(r->graph);
     for (int m = 0; m < MEMORY_COUNT; m++)
-        r->backend->free(r->dev, r->base[m]);
+        if (r->base[m])
+            r->backend->free(r->dev, r->base[m]);
 }
 
 /* ---- results ---- */

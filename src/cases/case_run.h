@@ -39,6 +39,11 @@ struct case_run {
     void *base[MEMORY_COUNT];
 };
 
+/* Only builds the graph; `dev` may be NULL. case_run_init also compiles it, and has memory
+ * and values. */
+void case_run_build(struct case_run *r, const struct op_case *row,
+                    const struct backend *backend, struct device *dev,
+                    const struct case_options *o);
 void case_run_init(struct case_run *r, const struct op_case *row,
                    const struct backend *backend, struct device *dev,
                    const struct case_options *o);

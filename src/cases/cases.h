@@ -69,7 +69,7 @@ typedef void case_build_fn(struct case_build *c, const struct op_case *row,
 struct op_case {
     const char *name;
     case_build_fn *build;
-    struct case_size small, bench;
+    struct case_size small, bench; /* bench.dim[0] is 0 for rows without a benchmark */
     const struct case_update *update; /* or NULL */
     const void *attrs;   /* attributes of the op; build fills in layer, out, and groups */
     const char *freeze;  /* a pattern for graph_freeze */

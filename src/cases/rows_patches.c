@@ -36,7 +36,7 @@ const struct op_case rows_patches[] = {
      .build = case_slice,
      .small = {.dim = {2, 5, 3, 2}, .out = 4},
      .nan_last = true,
-     STAGE1},
+     .bench = {.dim = {16, 64, 56, 56}, .out = 48}},
     {.name = "select_token",
      .build = case_select_token,
      .small = {.dim = {3, 5, 6}, .out = 0},

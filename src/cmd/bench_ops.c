@@ -142,10 +142,11 @@ static void bench_bare_row(struct table *t, const struct op_case *row,
         t->copy = (struct copy){.before = t->copy.after};
 }
 
-/* True if the row matches the pattern. Rows for several processes are not timed. */
+/* True if the row matches the pattern. Rows without a benchmark, or for several processes,
+ * are not timed. */
 static bool selects(const char *pattern, const struct op_case *row)
 {
-    if (row->norms || row->batch)
+    if (!row->bench.dim[0] || row->norms || row->batch)
         return false;
     return !pattern || !fnmatch(pattern, row->name, 0);
 }

@@ -26,7 +26,6 @@
 
 #include "base/log.h"
 #include "cases/case_run.h"
-#include "cases/op_bench.h"
 #include "cpu/backend.h"
 #include "cpu/device.h"
 #include "cpu/kernel_table.h"
@@ -36,6 +35,7 @@
 #include "session/devices.h"
 #include "tests/ops/backends.h"
 #include "tests/ops/nan_trace.h"
+#include "tests/ops/tolerance.h"
 #include "tests/ops/wanted.h"
 #include "tests/test.h"
 
@@ -44,64 +44,12 @@ struct tally {
     bool tiles; /* the device multiplies tiles of AMX */
 };
 
-/* TEST_TF32=1: only fp32, with multiplications that may round factors to 10 bits. */
-static bool tf32(void)
-{
-    const char *value = getenv("TEST_TF32");
-
-    return value && !strcmp(value, "1");
-}
-
 /* TEST_DETERMINISTIC=1 */
 static bool deterministic(void)
 {
     const char *value = getenv("TEST_DETERMINISTIC");
 
     return value && !strcmp(value, "1");
-}
-
-/* The unit roundoff of the type in which results (with TF32: factors) are stored. */
-static double roundoff(enum dtype d)
-{
-    if (d == DTYPE_F32 && tf32())
-        return 1.0 / 1024;
-    return d == DTYPE_BF16 ? 1.0 / 512 : d == DTYPE_F16 ? 1.0 / 4096 : 1.0 / 2e6;
-}
-
-/*
- * True if rounding may flip elements of a result. In a wide chain some input of a ReLU is
- * within rounding of its kink, so that the two sides mask different elements of the
- * gradient. Forward results are continuous there and never flip.
- */
-static bool may_flip(const struct op_case *row, enum dtype d, bool forward)
-{
-    return !forward && row->chain && row->wide && (d != DTYPE_F32 || tf32());
-}
-
-/*
- * Allowed error as normalized mean square. Chains of ops round after each, and batch norm
- * amplifies earlier errors. A flip loses the square of one element, so the error is the
- * share of flips: the kink's input is normalized, its density is at most 0.4, and a chain
- * moves it by less than 10 roundoffs u to each side, hence 0.4 * 20 u. The CPU's worst
- * row has 4 u.
- */
-static double tolerance_nmse(const struct op_case *row, enum dtype d, bool tiles,
-                             bool forward)
-{
-    if (may_flip(row, d, forward))
-        return 8 * roundoff(d);
-    /* AMX tiles also round attention's weights, which other kernels keep in fp32. */
-    return (row->chain                 ? 100
-            : tiles && d == DTYPE_BF16 ? 8
-                                       : 4) *
-           roundoff(d) * roundoff(d);
-}
-
-/* Allowed error of one element, as a share of the largest element. A flip replaces a
- * gradient by zero or zero by a gradient, so it adds at most the largest one. */
-static double tolerance_max(const struct op_case *row, enum dtype d, bool forward)
-{
-    return (may_flip(row, d, forward) ? 1 : 0) + (row->chain ? 40 : 8) * roundoff(d);
 }
 
 /* `forward`: the value is an output of the row, not a gradient or a result of an
@@ -353,7 +301,7 @@ static bool left_out(enum dtype d)
 {
     const char *only = getenv("TEST_ONLY_DTYPE");
 
-    return (only && !strstr(only, dtype_name(d))) || (tf32() && d != DTYPE_F32);
+    return (only && !strstr(only, dtype_name(d))) || (tolerance_tf32() && d != DTYPE_F32);
 }
 
 static bool asked_for(enum dtype d)
@@ -368,7 +316,7 @@ static void compare_dtypes(const struct backend *backend, struct device *dev,
 {
     static const enum dtype dtypes[] = {DTYPE_F32, DTYPE_BF16, DTYPE_F16};
     struct tally t = {.tiles = backend == &backend_cpu && dev->amx};
-    bool one = tf32() || getenv("TEST_ONLY_DTYPE");
+    bool one = tolerance_tf32() || getenv("TEST_ONLY_DTYPE");
 
     for (int k = 0; k < 3; k++)
         if (left_out(dtypes[k]))
@@ -377,7 +325,7 @@ static void compare_dtypes(const struct backend *backend, struct device *dev,
             compare_dtype(backend, dev, dtypes[k], &t);
         else
             print_message("%s does not take %s\n", backend->name, dtype_name(dtypes[k]));
-    assert_enough(t.derived > 0 || backend == &backend_ref || tf32());
+    assert_enough(t.derived > 0 || backend == &backend_ref || tolerance_tf32());
     assert_enough(t.rows > (one ? 60 : 110) && t.values > 20000 && t.nans > 600);
     all->rows += t.rows;
     all->wrong += t.wrong;
@@ -386,7 +334,7 @@ static void compare_dtypes(const struct backend *backend, struct device *dev,
 static void test_backend(const struct backend *backend, struct tally *all)
 {
     struct device *dev = backend->open(&(const struct device_options){
-        .tf32 = tf32(), .deterministic = deterministic()});
+        .tf32 = tolerance_tf32(), .deterministic = deterministic()});
 
     print_message("%s: %s\n", backend->name, backend->describe(dev));
     compare_dtypes(backend, dev, all);
@@ -422,7 +370,7 @@ static void check_loops(bool streamed)
     struct tally all = {0};
     bool best = false;
 
-    if (!backend_wanted(&backend_cpu) || tf32())
+    if (!backend_wanted(&backend_cpu) || tolerance_tf32())
         skip();
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !best; i++) {
         struct device *dev = backend_cpu.open(&(const struct device_options){0});
@@ -484,7 +432,7 @@ static void test_choices(void **state)
     struct tally t = {0};
 
     (void)state;
-    if (!backend_wanted(&backend_cpu) || tf32())
+    if (!backend_wanted(&backend_cpu) || tolerance_tf32())
         skip();
     force_choice("amx", &t);
     force_choice("gemm", &t);
@@ -494,41 +442,13 @@ static void test_choices(void **state)
     assert_enough(t.rows > 200);
 }
 
-/* ---- the same rows as a benchmark ---- */
-
-static void note_time(const struct op_time *t, void *arg)
-{
-    double *bytes = arg;
-
-    assert_true(t->seconds > 0 && t->seconds < 1);
-    *bytes += t->bytes;
-}
-
-static void test_bench(void **state)
-{
-    struct device *dev = backend_ref.open(&(const struct device_options){0});
-    const struct op_case *row;
-    double bytes = 0;
-    int i = 0;
-
-    (void)state;
-    while ((row = op_case_at(i)) && strcmp(row->name, "cross_entropy") != 0)
-        i++;
-    assert_non_null(row);
-    op_bench(row, &backend_ref, dev,
-             &(struct case_options){.bench = true, .dtype = DTYPE_F32}, 0, note_time,
-             &bytes);
-    backend_ref.close(dev);
-    /* logits, read twice, and their gradient; labels and loss are negligible */
-    assert_true(bytes >= 3 * 256e3 * 4 && bytes < 3.1 * 256e3 * 4);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backends),       cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_loops_streamed), cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_bench),
+        cmocka_unit_test(test_backends),
+        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_loops_streamed),
+        cmocka_unit_test(test_choices),
     };
 
     cmocka_set_test_filter(getenv("TEST_FILTER"));
