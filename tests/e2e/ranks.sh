@@ -9,7 +9,8 @@
 
 "$trainc" synth shapes --out more --classes 4 --train 68 --val 4 --size 16 2>/dev/null || exit 1
 tiny >tiny.yaml
-train=("$trainc" --cfg tiny.yaml)
+# In bf16, layers of few rows have other kernels, which round differently: each rank has enough.
+train=("$trainc" --cfg tiny.yaml --img-size 32)
 run=swin_tiny
 
 # Prints each step's loss and the scores with 5 digits.
@@ -19,10 +20,10 @@ told() { # FOLDER
   awk -F, 'NR > 1 {for (i = 1; i <= 9; i++) printf "%.5g ", $i; print ""}' "$1"/*/*/summary.csv
 }
 
-# Equal up to the order of sums, which a rounding to bf16 can make larger.
+# Equal up to the order of sums.
 alike() { # FILE FILE
   [ "$(wc -w <"$1")" = "$(wc -w <"$2")" ] && paste -d ' ' <(tr -s ' \n' '\n' <"$1") <(tr -s ' \n' '\n' <"$2") |
-    awk '{d = $1 - $2; a = $1 < 0 ? -$1 : $1; if (!(d * d <= (1e-4 * (a + 1)) ^ 2)) {print "other: " $0; bad = 1}} END {exit bad || !NR}'
+    awk '{d = $1 - $2; a = $1 < 0 ? -$1 : $1; if (!(d * d <= (3e-5 * (a + 1)) ^ 2)) {print "other: " $0; bad = 1}} END {exit bad || !NR}'
 }
 
 "${train[@]}" --batch-size 8 --output one >log 2>&1 || fail "one process"
