@@ -1,9 +1,9 @@
 /*
  * Layer norm: keeps rows in registers, or reads them again (cuda/layernorm.h). The input
  * may be a residual sum (cuda/residual.h): it is computed here, and written if it has
- * other readers. An fp32 norm whose result is only needed in 16 bits writes it so, and then
- * the branch of its sum has 16 bits, too. Each step rounds to its type before the next, so
- * the bits are those of separate kernels.
+ * other readers. An fp32 norm whose result is only read in 16 bits stores it in 16 bits, and
+ * then the branch of its sum has 16 bits, too. Each step rounds to its type before the next,
+ * so the results equal those of separate kernels, bit for bit.
  */
 #include "cuda/layernorm.h"
 
@@ -15,8 +15,8 @@ enum { BLOCK = LAYERNORM_BLOCK, WARP = 32 };
  * rounds of the 2 to 4 that fit at once. */
 enum { FORWARD_BLOCKS = 8, SUM_BLOCKS = 12 };
 
-/* The sum of a branch of H, with this gamma and mask, and `other`; other NULL: none. The
- * sum may be written over `other` or the branch, and y over the one that is left. */
+/* A residual sum: a branch of type H, times gamma and mask, plus `other`, or no sum if that
+ * is NULL. The sum may overwrite `other` or the branch, and y the remaining one. */
 template <class T, class H> struct addend {
     const H *branch;
     const T *other;

@@ -63,8 +63,8 @@ static struct node *ends_with(const struct graph *g, struct tensor *t,
     return n && n->phase == phase && n->in[0]->dtype == n->out[0]->dtype ? n : NULL;
 }
 
-bool residual_branch(struct residual *f, const struct graph *g, struct node *add, int side,
-                     int64_t channels, enum dtype type)
+bool residual_branch(struct residual *f, const struct graph *g, struct node *add,
+                     int side, int64_t channels, enum dtype type)
 {
     enum phase phase = add->phase;
 
@@ -97,8 +97,7 @@ bool residual_before(struct residual *f, const struct graph *g, const struct nod
     struct tensor *x = norm->in[LAYERNORM_X];
     struct node *add = tensor_base(x)->producer;
 
-    if (dev->options.apart || !is_sum(add, norm->phase) ||
-        add->out[0]->dtype != x->dtype)
+    if (dev->options.apart || !is_sum(add, norm->phase) || add->out[0]->dtype != x->dtype)
         return false;
     for (int i = 0; i < 2; i++)
         if (residual_branch(f, g, add, i, tensor_channels(x), type) &&
@@ -110,20 +109,20 @@ bool residual_before(struct residual *f, const struct graph *g, const struct nod
 
 struct residual_reads residual_claim(struct region *r, const struct residual *f)
 {
-    struct residual_reads at = {.other = region_read(r, f->other), -1, -1};
+    struct residual_reads reads = {.other = region_read(r, f->other), -1, -1};
 
     region_claim(r, f->add);
     if (f->widen)
         region_claim(r, f->widen);
     if (f->drop) {
         region_claim(r, f->drop);
-        at.control = region_read(r, f->drop->in[DROPOUT_CONTROL]);
+        reads.control = region_read(r, f->drop->in[DROPOUT_CONTROL]);
     }
     if (f->scale) {
         region_claim(r, f->scale);
-        at.gamma = region_read(r, f->scale->in[LAYER_SCALE_GAMMA]);
+        reads.gamma = region_read(r, f->scale->in[LAYER_SCALE_GAMMA]);
     }
-    return at;
+    return reads;
 }
 
 /* Returns the norm's gradient that one input of the sum is, or NULL. */
@@ -159,8 +158,7 @@ bool residual_after(struct residual_grad *f, const struct graph *g, struct node 
     if (!f->norm)
         return false;
     if (f->drop)
-        f->rows =
-            residual_rows(f->drop, tensor_channels(f->norm->in[LAYERNORM_GRAD_X]));
+        f->rows = residual_rows(f->drop, tensor_channels(f->norm->in[LAYERNORM_GRAD_X]));
     if (f->drop && !f->rows)
         return false;
 

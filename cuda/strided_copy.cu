@@ -49,14 +49,14 @@ static int elements_at_once(const struct strided_copy_attrs *a, int n, const int
                             const int64_t *stride, size_t each)
 {
     int at_once = 16 / (int)each;
-    int64_t all = a->offset;
+    int64_t sizes = a->offset;
 
     if (n == 0 || stride[n - 1] != 1)
         return 1;
-    all |= len[n - 1];
+    sizes |= len[n - 1];
     for (int d = 0; d < n - 1; d++)
-        all |= stride[d];
-    while (all % at_once)
+        sizes |= stride[d];
+    while (sizes % at_once)
         at_once /= 2;
     return at_once;
 }

@@ -33,7 +33,7 @@ nvcc=$(command -v "$cuda/bin/nvcc" || command -v nvcc || true)
 ptx=$(mktemp "${TMPDIR:-/tmp}/trainc-cuda12.XXXXXX")
 trap 'rm -f "$ptx"' EXIT
 
-# PTX 8.4 is that of CUDA 12.4: an instruction that came later is an error.
+# CUDA 12.4 assembles PTX up to version 8.4: a later instruction is an error.
 assemble() { # FILE.cu
   "$nvcc" -std=c++20 -O3 --expt-relaxed-constexpr -arch=compute_80 -Isrc -I. -ptx -o "$ptx" "$1" &&
     sed -i 's/^\.version .*/.version 8.4/' "$ptx" &&

@@ -14,8 +14,8 @@
  * other functions treat a NULL path as a missing file, and store nothing. */
 char *plan_file_path(const char *folder, const char *kind, const char *key);
 
-/* Returns the stored object, or NULL if there is none or it is invalid; *why then gets
- * the reason, or NULL for a missing file. */
+/* Returns the stored object, or NULL if the file is missing or invalid. Then sets *why to
+ * the reason why it is invalid, or to NULL if it is missing. */
 json_t *plan_file_load(const char *path, const char *key, const char **why);
 
 /* Creates the folder if necessary. Takes ownership of o, adding its key and checksum.

@@ -42,10 +42,10 @@ struct tuning {
 static int step_by(const struct bench_side *d, const struct node *n, const char *name)
 {
     int step = bench_side_step(d, n);
-    const char *by =
+    const char *candidate =
         step < 0 ? NULL : cpu_kernel_candidate(d->program->region[step]->kernel);
 
-    return by && !strcmp(by, name) ? step : -1;
+    return candidate && !strcmp(candidate, name) ? step : -1;
 }
 
 /* Adds the steps of side k for the nodes of region r that the layer's own step lacks. */
@@ -208,7 +208,7 @@ void bench_tune(struct session *s, enum build_kind kind)
 {
     struct tuning t = {.s = s};
     struct total sum;
-    double all = 0, saved = 0;
+    double rule = 0, saved = 0;
     int nkey = 0, nchosen = 0;
 
     compile_sides(&t, kind);
@@ -220,12 +220,12 @@ void bench_tune(struct session *s, enum build_kind kind)
     for (int i = 0; i < t.nlayer; i++)
         if (add_up(&t, i, &sum)) {
             nkey++;
-            all += sum.rule;
+            rule += sum.rule;
             saved += choose(&t, &sum, &nchosen);
         }
     say("%d of %d shapes: another kernel is at least %.0f %% faster; these layers take "
         "%.2f instead of %.2f ms\n",
-        nchosen, nkey, 100 * (1 - clearly), (all - saved) * 1e3, all * 1e3);
+        nchosen, nkey, 100 * (1 - clearly), (rule - saved) * 1e3, rule * 1e3);
     say("writing to %s\n", kernel_table_store(s->device->table));
     bench_sides_release(t.side, t.nside, s);
     for (int i = 0; i < t.nlayer; i++)

@@ -141,7 +141,7 @@ static void add_dims(struct strbuf *s, const struct tensor *t)
         strbuf_addf(s, "%s%" PRId64, i ? "x" : " ", t->dim[i]);
 }
 
-/* Appends ", NAME 2x3" unless both numbers are those of `usual`. */
+/* Appends ", NAME 2x3", or nothing if both numbers equal `usual`. */
 static void add_pair(struct strbuf *s, const char *name, int h, int w, int usual)
 {
     if (h != usual || w != usual)

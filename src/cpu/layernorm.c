@@ -125,13 +125,13 @@ static void layernorm_part(void *arg, int64_t lo, int64_t hi)
     const struct job *j = arg;
     struct step *s = j->s;
     struct ln_rows p = {.t = s->in_tensor[LAYERNORM_X]->dtype,
-                        .to = s->out_tensor[LAYERNORM_Y]->dtype,
+                        .y_type = s->out_tensor[LAYERNORM_Y]->dtype,
                         .n = j->st->channels,
                         .eps = j->st->eps,
                         .streamed = j->streamed};
 
     p.x = cpu_at(s->in[LAYERNORM_X], p.t, lo * p.n);
-    p.y = cpu_out(s->out[LAYERNORM_Y], p.to, lo * p.n);
+    p.y = cpu_out(s->out[LAYERNORM_Y], p.y_type, lo * p.n);
     p.weight = j->st->affine ? s->in[LAYERNORM_WEIGHT] : j->ones;
     p.bias = j->st->affine ? s->in[LAYERNORM_BIAS] : j->zeros;
     p.mean = at_row(s->out[LAYERNORM_MEAN], lo);
@@ -197,7 +197,7 @@ static struct ln_grad grad_args(const struct job *j, float *sum)
 
     return (struct ln_grad){
         .t = t,
-        .from = s->in_tensor[LAYERNORM_GRAD_DY]->dtype,
+        .dy_type = s->in_tensor[LAYERNORM_GRAD_DY]->dtype,
         .n = j->st->channels,
         .weight = j->st->affine ? s->in[LAYERNORM_GRAD_WEIGHT] : j->ones,
         .dweight = sum,
@@ -211,7 +211,7 @@ static void grad_chunk(const struct job *j, struct ln_grad *p, int64_t row, int6
     struct step *s = j->s;
 
     p->x = cpu_at(s->in[LAYERNORM_GRAD_X], p->t, row * p->n);
-    p->dy = cpu_at(s->in[LAYERNORM_GRAD_DY], p->from, row * p->n);
+    p->dy = cpu_at(s->in[LAYERNORM_GRAD_DY], p->dy_type, row * p->n);
     p->dx = cpu_out(s->out[LAYERNORM_GRAD_DX], p->t, row * p->n);
     p->mean = (const float *)s->in[LAYERNORM_GRAD_MEAN] + row;
     p->rstd = (const float *)s->in[LAYERNORM_GRAD_RSTD] + row;

@@ -93,25 +93,25 @@ static void copy_part(void *arg, int64_t lo, int64_t hi)
 static int64_t set_loops(struct job *j, const struct strided_copy_attrs *a, bool back)
 {
     int64_t len[STRIDED_COPY_DIMS], stride[STRIDED_COPY_DIMS], in_y = 1, rows = 1;
-    struct loop all[STRIDED_COPY_DIMS] = {{1, 1, 1}}; /* a single element */
+    struct loop loop[STRIDED_COPY_DIMS] = {{1, 1, 1}}; /* a single element */
     int n = strided_copy_loops(a, len, stride), inner = 0;
 
     for (int d = n - 1; d >= 0; d--) {
-        all[d] = back ? (struct loop){len[d], in_y, stride[d]}
-                      : (struct loop){len[d], stride[d], in_y};
+        loop[d] = back ? (struct loop){len[d], in_y, stride[d]}
+                       : (struct loop){len[d], stride[d], in_y};
         in_y *= len[d];
     }
-    j->row = all[n ? n - 1 : 0];
+    j->row = loop[n ? n - 1 : 0];
     for (int d = 0; d < n - 1; d++) {
         rows *= len[d];
         inner = len[d] >= RUN || len[d] >= len[inner] ? d : inner;
     }
-    j->rows = n > 1 ? all[inner] : (struct loop){1, 0, 0};
+    j->rows = n > 1 ? loop[inner] : (struct loop){1, 0, 0};
     for (int d = 0; d < n - 1; d++)
         if (d != inner) {
             j->len[j->n] = len[d];
-            j->in_src[j->n] = all[d].src;
-            j->in_dst[j->n++] = all[d].dst;
+            j->in_src[j->n] = loop[d].src;
+            j->in_dst[j->n++] = loop[d].dst;
         }
     return rows;
 }

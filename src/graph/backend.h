@@ -18,8 +18,7 @@ struct strbuf;
 struct device_options {
     int index;               /* cuda:N */
     int threads;             /* CPU threads; 0: all */
-    const char *kernels;     /* choices() of a checkpoint, "": it had none; NULL: those
-                              * of `cache` */
+    const char *kernels;     /* choices() of a checkpoint, maybe ""; NULL: of `cache` */
     const char *description; /* a device that is not installed: its name or JSON file;
                               * or NULL */
 
@@ -27,18 +26,15 @@ struct device_options {
     int world; /* processes or threads that train together: their library needs memory, too */
     /* keys CUDNN.* and CUDA.* */
     bool tf32;          /* fp32 GEMMs and convolutions may use TF32 */
-    bool deterministic; /* no engine whose result varies from run to run, no choice by
-                         * time; CPUs, too */
+    bool deterministic; /* the same results in each run, no choice by time; CPUs, too */
     bool benchmark;     /* time the candidates instead of using the heuristic */
     bool apart;         /* run convolutions and layer norms unfused */
     bool eager;         /* do not capture programs */
     size_t workspace;   /* largest workspace of one engine, bytes; 0: 256 MiB */
-    const char *cache;  /* folder for cached plans and choices, also of CPUs; NULL or
-                         * "": none */
+    const char *cache;  /* folder for plans and choices, also of CPUs; NULL or "": none */
 };
 
-/* How often the host has waited for the device: `sync` until it was idle, `await` for one
- * event, while later work continued. */
+/* How often the host has waited: `sync` until the device was idle, `await` for an event. */
 struct device_waits {
     int64_t sync, await;
 };
@@ -90,8 +86,7 @@ struct backend {
     const char *name; /* DEVICE */
     const char *help;
 
-    /* Returns false if this machine cannot run it; `why` gets one line. NULL: every
-     * machine can. */
+    /* Returns false, and why, if this machine cannot run it. NULL: every one can. */
     bool (*available)(int index, struct strbuf *why);
     /* Reports devices and versions, as lines or as one JSON object; NULL: describe() is
      * complete. */
@@ -117,10 +112,8 @@ struct backend {
     size_t (*peak_memory)(struct device *dev); /* peak bytes of alloc() */
     /* Returns false if memory is the host's, whose size is not reported. May be NULL. */
     bool (*memory)(struct device *dev, struct device_memory *m);
-
     /* Returns false if unknown. May be NULL. */
     bool (*limits)(const struct device *dev, struct device_limits *l);
-
     /* Gets its JPEG decoder, valid until the device is closed; returns false with a
      * reason if there is none. May be NULL. */
     bool (*jpeg)(struct device *dev, struct jpeg_device *dst, struct strbuf *why);

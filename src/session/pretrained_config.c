@@ -91,19 +91,19 @@ void pretrained_describe(const struct config *cfg)
                                       "DATA.INTERPOLATION", "DATA.MEAN",     "DATA.STD",
                                       "MODEL.NUM_CLASSES",  "MODEL.IN_CHANS"};
     struct strbuf text = STRBUF_INIT;
-    const char *of = NULL;
+    const char *origin = NULL;
 
     for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++) {
-        const char *origin = config_origin(cfg, key[i]);
+        const char *from = config_origin(cfg, key[i]);
 
-        if (!origin || strncmp(origin, PRETRAINED_ORIGIN, strlen(PRETRAINED_ORIGIN)) != 0)
+        if (!from || strncmp(from, PRETRAINED_ORIGIN, strlen(PRETRAINED_ORIGIN)) != 0)
             continue;
-        of = origin;
+        origin = from;
         strbuf_addf(&text, "%s%s ", text.len ? ", " : "", key[i]);
         value_add_yaml(&text, config_get(cfg, key[i]));
     }
-    if (of)
-        log_info("%s sets %s", of, text.buf);
+    if (origin)
+        log_info("%s sets %s", origin, text.buf);
     strbuf_release(&text);
 }
 

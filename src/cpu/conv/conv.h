@@ -52,7 +52,7 @@ struct conv_args {
     void *scratch;
 };
 
-/* What forward supports beside a bias and an activation. */
+/* What the forward loops can fuse in addition to a bias and an activation. */
 enum conv_chains {
     CONV_CHAINS_NONE,
     CONV_CHAINS_FOLD, /* a folded batch norm */
@@ -66,8 +66,8 @@ struct conv_loops {
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
-    /* The rules, for shapes without a measured choice: return why oneDNN is faster, or
-     * NULL. NULL: these loops are always faster. */
+    /* The rules for shapes without a measured choice: return the reason why oneDNN is
+     * faster, or NULL if these loops are. May be NULL: these loops always are. */
     const char *(*slower)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_slower)(const struct device *dev,
                                       const struct conv_shape *s);

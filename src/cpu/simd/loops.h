@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "cpu/simd/conv_vectors.h"
+#include "cpu/simd/layernorm_args.h"
 #include "cpu/simd/loops_args.h"
 #include "cpu/simd/update_args.h"
 

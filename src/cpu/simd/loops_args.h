@@ -55,36 +55,6 @@ struct bn_grad {
 };
 
 /*
- * Layer norm of rows of n elements (ops/layernorm_formula.h). With `add`, x + factor add
- * is rounded, stored in `sum`, and then normalized. weight and bias, fp32 [n], are not
- * NULL; y, mean, and rstd may be. `streamed`: rows of y are whole cache lines.
- */
-struct ln_rows {
-    enum dtype t, to; /* to: of y; bf16 if t is bf16 */
-    int64_t n;
-    const void *x, *add;
-    void *sum, *y;
-    const float *weight, *bias;
-    float *mean, *rstd;
-    float factor, eps;
-    bool streamed;
-};
-
-/*
- * Its gradient: dx, plus `add` unless NULL; dweight and dbias, fp32 [n], accumulate the
- * sums over the rows. dx may be NULL.
- */
-struct ln_grad {
-    enum dtype t, from; /* from: of dy; bf16 if t is bf16 */
-    int64_t n;
-    const void *x, *dy, *add;
-    void *dx;
-    const float *weight, *mean, *rstd;
-    float *dweight, *dbias;
-    bool streamed;
-};
-
-/*
  * Square windows over images of c channels, channels last. The smaller image may be some
  * channels of a wider one with `pitch` channels; its pointer is to the first of them.
  */
