@@ -132,14 +132,15 @@ static void derive(struct region *r, const struct device *dev,
                    const struct weights_fold *fold, bool backward)
 {
     const struct conv_shape *s = &conv->shape;
-    struct pack_state st = {conv->loops, dev, *s, backward};
+    /* depthwise weights are packed alike in both directions, so they are shared, too */
+    struct pack_state st = {conv->loops, dev, *s, backward && !s->depthwise};
     struct {
         const struct conv_loops *loops;
         int number[14];
     } key = {conv->loops,
              {(int)s->type, s->c, s->k, conv_groups(s), s->kernel_h, s->kernel_w,
               s->stride_h, s->stride_w, s->pad_h, s->pad_w, s->dilation_h, s->dilation_w,
-              backward}};
+              st.backward}};
 
     (void)weights_pack(r, w, fold,
                        &(const struct weights_packing){
@@ -203,8 +204,9 @@ static const char *loops_decline(const struct conv_loops *loops, const struct gr
                : NULL;
 }
 
-/* Returns why other kernels should compute the convolution n, or NULL: by the measured
- * choice, or without one by a rule of the loops (may be NULL). */
+/* Returns the reason why another kernel should compute the convolution n, or NULL if these
+ * loops should. A measured choice decides; if there is none, the rule `slower` of the loops
+ * does, which may be NULL. */
 static const char *choice_decline(const struct device *dev,
                                   const struct conv_loops *loops,
                                   const struct conv_shape *s, const struct node *n,
