@@ -16,6 +16,7 @@
 #include "cpu/device.h"
 #include "cpu/kernel_table.h"
 #include "cpu/kernels.h"
+#include "tests/ops/backends.h"
 #include "tests/test.h"
 
 enum { LAYERS = 8, KEY = 200 };
@@ -34,22 +35,11 @@ static int teardown(void **state)
     return rmdir(folder);
 }
 
-static const struct op_case *row_named(const char *name)
-{
-    const struct op_case *row;
-
-    for (int i = 0; (row = op_case_at(i)); i++)
-        if (!strcmp(row->name, name))
-            return row;
-    fail_msg("no row '%s'", name);
-    return NULL;
-}
-
 /* The candidates of a row's layers, by key, and a sum over its results. */
 struct layers {
     int n;
     char key[LAYERS][KEY];
-    const char *by[LAYERS];
+    const char *candidate[LAYERS];
     double sum;
 };
 
@@ -74,7 +64,7 @@ static struct layers run_row(struct device *dev, const char *name)
             if (!key)
                 continue;
             assert_true(l.n < LAYERS && strlen(key) < KEY);
-            l.by[l.n] = cpu_kernel_candidate(r->kernel);
+            l.candidate[l.n] = cpu_kernel_candidate(r->kernel);
             memcpy(l.key[l.n++], key, strlen(key) + 1);
             free(key);
         }
@@ -85,9 +75,13 @@ static struct layers run_row(struct device *dev, const char *name)
     return l;
 }
 
-static struct device *open_with(const struct device_options *o)
+/* Fails unless a device with these options has n choices. */
+static void expect_choices(const struct device_options *o, int n)
 {
-    return backend_cpu.open(o);
+    struct device *dev = backend_cpu.open(o);
+
+    assert_int_equal(kernel_table_size(dev->table), n);
+    backend_cpu.close(dev);
 }
 
 static const struct device_options cached = {.cache = folder};
@@ -103,7 +97,7 @@ static const char *other_name(struct device *dev, const char *row, const char *r
         kernel_table_force(dev->table, kernel_table_names[i]);
         l = run_row(dev, row);
         kernel_table_force(dev->table, NULL);
-        if (l.by[0] && !strcmp(l.by[0], kernel_table_names[i]))
+        if (l.candidate[0] && !strcmp(l.candidate[0], kernel_table_names[i]))
             return kernel_table_names[i];
     }
     return NULL;
@@ -113,9 +107,10 @@ static const char *other_name(struct device *dev, const char *row, const char *r
  * read it. Returns false if there is only one kernel. */
 static bool check_choice(const char *row)
 {
-    struct device *dev = open_with(&cached);
+    struct device *dev = backend_cpu.open(&cached);
     struct layers rule = run_row(dev, row), got;
-    const char *other = rule.by[0] ? other_name(dev, row, rule.by[0]) : NULL;
+    const char *other =
+        rule.candidate[0] ? other_name(dev, row, rule.candidate[0]) : NULL;
     char *path, *text;
 
     if (!other) {
@@ -132,33 +127,34 @@ static bool check_choice(const char *row)
     backend_cpu.close(dev);
 
     for (int way = 0; way < 2; way++) { /* the file, the checkpoint */
-        dev = open_with(way ? &(struct device_options){.kernels = text} : &cached);
+        dev = backend_cpu.open(way ? &(struct device_options){.kernels = text} : &cached);
         assert_int_equal(kernel_table_size(dev->table), 1);
         assert_non_null(strstr(backend_cpu.describe(dev), "tuned for 1 shape"));
         got = run_row(dev, row);
-        assert_string_equal(got.by[0], other);
+        assert_string_equal(got.candidate[0], other);
         for (int i = 1; i < got.n; i++)
-            assert_true(!strcmp(got.key[i], got.key[0]) || got.by[i] == rule.by[i]);
+            assert_true(!strcmp(got.key[i], got.key[0]) ||
+                        got.candidate[i] == rule.candidate[i]);
         backend_cpu.close(dev);
     }
     /* neither where it is ignored, nor after a checkpoint without choices, nor in the
      * default */
     for (int way = 0; way < 3; way++) {
-        dev = open_with(
+        dev = backend_cpu.open(
             way == 0   ? &(struct device_options){.cache = folder, .deterministic = true}
             : way == 1 ? &(struct device_options){.cache = folder, .kernels = ""}
                        : &(struct device_options){0});
         assert_int_equal(kernel_table_size(dev->table), 0);
         assert_null(strstr(backend_cpu.describe(dev), "tuned"));
         got = run_row(dev, row);
-        assert_ptr_equal(got.by[0], rule.by[0]);
+        assert_ptr_equal(got.candidate[0], rule.candidate[0]);
         assert_memory_equal(&got.sum, &rule.sum, sizeof(got.sum));
         backend_cpu.close(dev);
     }
     assert_int_equal(unlink(path), 0);
     free(path);
     free(text);
-    print_message("%s: %s instead of %s\n", row, other, rule.by[0]);
+    print_message("%s: %s instead of %s\n", row, other, rule.candidate[0]);
     return true;
 }
 
@@ -174,7 +170,7 @@ static void test_choices(void **state)
 /* A flipped bit anywhere, another processor, an unknown kernel: never half a table. */
 static void test_invalid(void **state)
 {
-    struct device *dev = open_with(&cached);
+    struct device *dev = backend_cpu.open(&cached);
     const char *stored;
     char *path, *text;
     size_t len = 0;
@@ -191,21 +187,19 @@ static void test_invalid(void **state)
 
         text[i] ^= 2;
         assert_int_equal(atomic_write_out(path, text, len), 0);
-        dev = open_with(&cached);
+        dev = backend_cpu.open(&cached);
         n = kernel_table_size(dev->table);
         assert_true(n == 0 || n == 2); /* 2: the bit was in white space */
         backend_cpu.close(dev);
         text[i] ^= 2;
     }
     assert_int_equal(truncate(path, (off_t)len / 2), 0);
-    dev = open_with(&cached);
+    dev = backend_cpu.open(&cached);
     assert_int_equal(kernel_table_size(dev->table), 0);
     kernel_table_set(dev->table, "linear fp32 8x8 to 8", "fastest");
     (void)kernel_table_store(dev->table);
     backend_cpu.close(dev);
-    dev = open_with(&cached);
-    assert_int_equal(kernel_table_size(dev->table), 0);
-    backend_cpu.close(dev);
+    expect_choices(&cached, 0);
     assert_int_equal(unlink(path), 0);
     free(text);
     free(path);
@@ -223,18 +217,14 @@ static void test_foreign_checkpoint(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-        struct device *dev =
-            open_with(&(struct device_options){.cache = folder, .kernels = texts[i]});
-
-        assert_int_equal(kernel_table_size(dev->table), 0);
-        backend_cpu.close(dev);
+        expect_choices(&(struct device_options){.cache = folder, .kernels = texts[i]}, 0);
     }
 }
 
 /* Choices of other networks stay, and a choice can be withdrawn. */
 static void test_kept(void **state)
 {
-    struct device *dev = open_with(&cached);
+    struct device *dev = backend_cpu.open(&cached);
     char *path;
 
     (void)state;
@@ -242,14 +232,12 @@ static void test_kept(void **state)
     kernel_table_set(dev->table, "linear fp32 8x8 to 16", "gemm");
     (void)kernel_table_store(dev->table);
     backend_cpu.close(dev);
-    dev = open_with(&cached);
+    dev = backend_cpu.open(&cached);
     kernel_table_set(dev->table, "linear fp32 8x8 to 8", NULL);
     kernel_table_set(dev->table, "linear bf16 8x8 to 8", "amx");
     path = xstrdup(kernel_table_store(dev->table));
     backend_cpu.close(dev);
-    dev = open_with(&cached);
-    assert_int_equal(kernel_table_size(dev->table), 2);
-    backend_cpu.close(dev);
+    expect_choices(&cached, 2);
     assert_int_equal(unlink(path), 0);
     free(path);
 }

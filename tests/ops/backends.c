@@ -53,6 +53,17 @@ bool row_wanted(const struct op_case *row)
     return (!pattern || !fnmatch(pattern, row->name, 0)) && late_enough(row);
 }
 
+const struct op_case *row_named(const char *name)
+{
+    const struct op_case *row;
+
+    for (int i = 0; (row = op_case_at(i)); i++)
+        if (!strcmp(row->name, name))
+            return row;
+    fail_msg("no row '%s'", name);
+    return NULL;
+}
+
 void assert_enough(bool enough)
 {
     assert_true(enough || getenv("TEST_ROWS") || getenv("TEST_AFTER"));

@@ -15,6 +15,7 @@
 #include "ops/maxpool2d_places.h"
 #include "ops/reference.h"
 #include "ops/relu_bits.h"
+#include "tests/ops/backends.h"
 #include "tests/test.h"
 
 static int always(struct graph *g, struct node *relu, struct node *grad,
@@ -159,17 +160,6 @@ static void test_rows(void **state)
     assert_true(applies > 150);
     print_message("%d relus with bits\n", relus);
     assert_true(relus > 50);
-}
-
-static const struct op_case *row_named(const char *name)
-{
-    const struct op_case *row;
-
-    for (int i = 0; (row = op_case_at(i)); i++)
-        if (!strcmp(row->name, name))
-            return row;
-    fail_msg("no row '%s'", name);
-    return NULL;
 }
 
 /* On the CPU the backward phase does not read the result of a GELU between linear layers. */
