@@ -141,8 +141,14 @@ $B/command: FORCE
 	@mkdir -p $(@D)
 	@echo '$(BUILD)' | cmp -s - $@ || echo '$(BUILD)' >$@
 
-unit: $(TEST) emulator ## unit tests only; SANITIZE=address,undefined to check memory
-	@EMULATED=$E scripts/tests.sh $(EMU_RUN) $(TEST)
+# With TEST_NO_SLOW=1, `make unit` leaves these out: with sanitizers they compute for minutes, with
+# kernels and models that other programs run, too.
+SLOW := $(addprefix $B/tests/,ops/test_lower ops/test_differences models/test_init models/test_stages \
+          models/test_segment_golden session/test_segment session/test_fold)
+UNIT := $(filter-out $(if $(TEST_NO_SLOW),$(SLOW)),$(TEST))
+
+unit: $(UNIT) emulator ## unit tests only; SANITIZE=address,undefined to check memory
+	@EMULATED=$E scripts/tests.sh $(EMU_RUN) $(UNIT)
 
 # What takes long without a GPU.
 LONG := $(addprefix tests/e2e/,ranks_fail.sh ranks_random.sh deb.sh wheel.sh instructions.sh)

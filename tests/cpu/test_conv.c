@@ -351,12 +351,24 @@ static const struct {
     {{1, 6, 15, 768, 1536, 3, 3, 1, 1, 1, 1, 1}, 12}, /* weights beyond the cache */
 };
 
+/* With TEST_NO_SLOW, shapes of more multiplications are left out, and numbers of threads. */
+enum { QUICK = 4 << 20 };
+
+static bool is_quick(const struct conv_shape *s)
+{
+    double taps = (double)s->kernel_h * s->kernel_w * s->c / conv_groups(s);
+
+    return taps * s->n * s->ho * s->wo * s->k <= QUICK;
+}
+
 /* Checks both types; returns how many directions the set supports. */
 static int check_types(const struct device *dev, const struct set *set,
                        const struct conv_shape *s)
 {
     struct conv_shape other = *s;
 
+    if (getenv("TEST_NO_SLOW") && !is_quick(s))
+        return 0;
     other.type = DTYPE_F32;
     return check_shape(dev, set, s) + check_shape(dev, set, &other);
 }
@@ -364,10 +376,12 @@ static int check_types(const struct device *dev, const struct set *set,
 /* loops: the device's loops; NULL: the best of this machine */
 static void check_set(const struct set *set, int threads, const struct loops *loops)
 {
-    struct device *dev =
-        backend_cpu.open(&(const struct device_options){.threads = threads});
+    struct device *dev;
     int taken = 0;
 
+    if (threads != 2 && getenv("TEST_NO_SLOW"))
+        return;
+    dev = backend_cpu.open(&(const struct device_options){.threads = threads});
     if (loops)
         dev->loops = loops;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
