@@ -31,7 +31,7 @@ struct loading {
      * "": the whole model. */
     const char *part;
     struct file_names names;
-    const char *const *head; /* layers of the classifier, ended by NULL */
+    const char *const *head; /* layers that compute the logits, ended by NULL */
     float *flat;
     bool *used;                  /* for each tensor of the file */
     int loaded, fresh, missing;  /* numbers of tensors; fresh: reinitialized */
@@ -43,12 +43,9 @@ struct loading {
     bool all;     /* True if every weight must be in the file. */
 };
 
-/* Returns the layer that computes the logits. */
-static const char *classifier(const struct session *s)
+static const struct build *main_build(const struct session *s)
 {
-    int index = s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
-
-    return head_layer(&s->build[index]);
+    return &s->build[s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL];
 }
 
 /* Returns the name of a tensor of the model as the file may have it; NULL: it is not in
@@ -74,9 +71,7 @@ static bool of_aux(const struct loading *l, const char *name)
 /* True for a parameter that no node reads, such as the encoder's classifier in ERFNet. */
 static bool unread(const struct loading *l, const struct tensor *t)
 {
-    int index = l->s->program[SESSION_TRAIN] ? SESSION_TRAIN : SESSION_EVAL;
-
-    return t->kind == TENSOR_PARAM && !tensor_reader(l->s->build[index].graph, t, 0);
+    return t->kind == TENSOR_PARAM && !tensor_reader(main_build(l->s)->graph, t, 0);
 }
 
 static bool may_skip(struct loading *l, const char *name)
@@ -421,7 +416,7 @@ static void load(struct loading l, const char *text, const char *what,
 {
     struct session *s = l.s;
     const struct flat *f = session_flat(s);
-    const char *const last[] = {classifier(s), NULL};
+    const char *const last[] = {head_layer(main_build(s)), NULL};
     struct strbuf why = STRBUF_INIT;
     char *path = weights_path_checked(text, l.model);
     void *packed;
