@@ -223,6 +223,7 @@ cudaError_t cudaMalloc(void **p, size_t size)
     reserve_next += b.mapped + page;
     if (reserve_next > reserve_end || mprotect(b.start, b.mapped, PROT_READ | PROT_WRITE))
         emulator_abort("no memory for %zu bytes of device memory", size);
+    (void)madvise(b.start, b.mapped, MADV_HUGEPAGE); /* a workspace has 8,192 small pages */
     memset(b.start, 0xff, size);
     memset(b.start + size, TAIL, b.mapped - size);
     (void)insert(&device, b);
