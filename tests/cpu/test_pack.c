@@ -1,11 +1,18 @@
-/* Our own packing of weights against oneDNN's reorders, byte for byte. */
+/* Our own packing of weights against oneDNN's reorders, byte for byte; and that depthwise
+ * weights are packed once. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/philox.h"
+#include "cases/case_run.h"
 #include "cpu/amx.h"
+#include "cpu/backend.h"
+#include "cpu/device.h"
+#include "cpu/kernel_table.h"
+#include "cpu/kernels.h"
 #include "cpu/pack.h"
+#include "tests/ops/backends.h"
 #include "tests/test.h"
 
 struct shape {
@@ -152,9 +159,34 @@ static void test_pack(void **state)
 #endif
 }
 
+/* Forward and data gradient of depthwise convolutions share their packed weights. */
+static void test_depthwise(void **state)
+{
+    struct device *dev = backend_cpu.open(&(const struct device_options){0});
+    struct case_run run;
+    int loops = 0, packed;
+
+    (void)state;
+    kernel_table_force(dev->table, "depthwise");
+    case_run_init(&run, row_named("conv2d depthwise of many channels"), &backend_cpu, dev,
+                  &(struct case_options){0});
+    for (int i = 0; i < run.program->nregion; i++) {
+        const char *name = cpu_kernel_candidate(run.program->region[i]->kernel);
+
+        loops += name && !strcmp(name, "depthwise");
+    }
+    packed = run.program->nderived;
+    case_run_release(&run);
+    backend_cpu.close(dev);
+    if (loops < 3)
+        skip(); /* this processor lacks the instructions */
+    assert_int_equal(packed, 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack),
+                                       cmocka_unit_test(test_depthwise)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,9 @@ const char *test_device(void);
  * row comes after the one that TEST_AFTER names, and with TEST_NO_SLOW is not marked as
  * slow. */
 bool row_wanted(const struct op_case *row);
-/* Fails if there is none. */
+/* Returns the row with this name; fails if there is none. */
 const struct op_case *row_named(const char *name);
-/* Fails unless `enough`: the test compared too little. TEST_ROWS and TEST_NO_SLOW allow
+/* Fails unless `enough`: the test compared too little. TEST_ROWS and TEST_AFTER allow
  * that. */
 void assert_enough(bool enough);
 
