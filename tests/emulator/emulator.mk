@@ -12,7 +12,9 @@ EMU_WARN := -Wall -Wextra -Wno-missing-field-initializers -Wundef -Wwrite-string
             -Wformat=2 $(if $(WERROR),-Werror)
 EMU_FLAGS = -std=c++20 -O2 -g1 -fno-math-errno -fno-exceptions -fno-rtti \
             -fno-threadsafe-statics -fPIC $(EMU_WARN) -Isrc -I. -D_GNU_SOURCE \
-            -isystem $(CUDA_HOME)/include -include tests/emulator/launch.h -MMD -MP
+            -isystem $(CUDA_HOME)/include -include tests/emulator/launch.h -MMD -MP \
+            $(if $(SANITIZED),-fsanitize=$(SANITIZED) -fno-sanitize-recover=all \
+            -fno-omit-frame-pointer)
 # In kernels and the emulated libraries, products and sums are contracted, as by nvcc, if this
 # CPU can do that. Host code of the product is not contracted.
 EMU_FMA  := $(if $(shell grep -sw fma /proc/cpuinfo),-ffp-contract=fast -mfma,-ffp-contract=off)
@@ -34,9 +36,11 @@ EMU_LONG := $(addprefix tests/emulator/,ops.sh models.sh check_gpu.sh gpus.sh op
 EMU_OWN  := $(wildcard tests/emulator/*.c tests/emulator/self/*.c)
 $(EMU_OWN:%.c=$B/%.o): override CPPFLAGS += -isystem $(CUDA_HOME)/include -I.
 
-# Kernels are compiled once for all kinds of builds: the emulator itself finds accesses beyond their
-# memory (EMULATOR_PROTECT), and sanitizers would make them three times slower.
-K        := build/kernels-$(notdir $(EMU_CXX))
+# All kinds of builds share the kernels, except with sanitizers: these also find accesses beyond
+# arrays in shared and local memory, but such kernels take minutes to compile. With TEST_NO_SLOW=1
+# the shared ones serve: make test runs them with the emulator's own check (EMULATOR_PROTECT).
+SANITIZED := $(if $(TEST_NO_SLOW),,$(SANITIZE))
+K        := $(if $(SANITIZED),$E,build/kernels-$(notdir $(EMU_CXX)))
 
 $K/%.o: %.cu $K/command
 	@mkdir -p $(@D)
