@@ -1,9 +1,9 @@
 /*
  * Layer norm: keeps rows in registers, or reads them again (cuda/layernorm.h). The input
  * may be a residual sum (cuda/residual.h): it is computed here, and written if it has
- * other readers. An fp32 norm whose result is only read in 16 bits stores it in 16 bits, and
- * then the branch of its sum has 16 bits, too. Each step rounds to its type before the next,
- * so the results equal those of separate kernels, bit for bit.
+ * other readers. An fp32 norm stores its result in 16 bits if all readers use 16 bits; then
+ * the branch of its sum has 16 bits, too. Each step rounds to its type before the next, so
+ * results are bitwise identical to those of separate kernels.
  */
 #include "cuda/layernorm.h"
 

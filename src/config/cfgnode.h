@@ -32,7 +32,7 @@ struct cfgnode_entry {
     const char *name;     /* full name, "TRAIN.EPOCHS"; NULL in a tree without types */
     struct cfgnode *node; /* subtree; NULL for a leaf */
     int order;            /* number of the merge that set it; 0: unset */
-    const char *origin;   /* the place that set it, "a.yaml:3:5"; NULL: the default */
+    const char *origin;   /* what set it, "a.yaml:3:5"; NULL if it is the default */
     const char *replaced; /* origin of the value that this one replaced, or NULL */
     struct value value;
     struct decl decl;  /* declared type; also valid while the value is None */

@@ -204,9 +204,8 @@ static const char *loops_decline(const struct conv_loops *loops, const struct gr
                : NULL;
 }
 
-/* Returns the reason why another kernel should compute the convolution n, or NULL if these
- * loops should. A measured choice decides; if there is none, the rule `slower` of the loops
- * does, which may be NULL. */
+/* Returns why another kernel should compute the convolution n, or NULL if these loops
+ * should. Uses the measured choice if there is one, else the rule `slower`. */
 static const char *choice_decline(const struct device *dev,
                                   const struct conv_loops *loops,
                                   const struct conv_shape *s, const struct node *n,

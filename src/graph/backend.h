@@ -18,7 +18,7 @@ struct strbuf;
 struct device_options {
     int index;               /* cuda:N */
     int threads;             /* CPU threads; 0: all */
-    const char *kernels;     /* choices() of a checkpoint, maybe ""; NULL: of `cache` */
+    const char *kernels;     /* choices() of a checkpoint; NULL: read them from `cache` */
     const char *description; /* a device that is not installed: its name or JSON file;
                               * or NULL */
 
@@ -86,7 +86,7 @@ struct backend {
     const char *name; /* DEVICE */
     const char *help;
 
-    /* Returns false, and why, if this machine cannot run it. NULL: every one can. */
+    /* Returns false and sets `why` if this machine cannot run it. May be NULL. */
     bool (*available)(int index, struct strbuf *why);
     /* Reports devices and versions, as lines or as one JSON object; NULL: describe() is
      * complete. */

@@ -66,8 +66,8 @@ struct conv_loops {
     const char *(*forward_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*data_grad_can)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_can)(const struct device *dev, const struct conv_shape *s);
-    /* The rules for shapes without a measured choice: return the reason why oneDNN is
-     * faster, or NULL if these loops are. May be NULL: these loops always are. */
+    /* Rules for shapes without a measured choice. Return why oneDNN is faster, or NULL if
+     * these loops are. Without a rule (NULL), these loops are always chosen. */
     const char *(*slower)(const struct device *dev, const struct conv_shape *s);
     const char *(*weight_grad_slower)(const struct device *dev,
                                       const struct conv_shape *s);
