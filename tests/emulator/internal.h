@@ -76,9 +76,8 @@ void libraries_choose(void);
 /* `size` bytes, 16-byte aligned, with poison after them */
 void *shared_dynamic(size_t size);
 void shared_poison(void);                 /* called before a block */
-void shared_select(const void *function); /* selects the kernel for the functions below */
+void shared_select(const void *function); /* before a launch: chooses the kernel */
 size_t shared_static(void);               /* bytes of its static memory */
-const char *shared_kernel_symbol(void);   /* its mangled name, or "" */
 
 /* ---- block.c ---- */
 

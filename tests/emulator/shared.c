@@ -1,10 +1,11 @@
 /*
  * Shared memory. The dynamic part ends at an inaccessible page. The static part consists
- * of function-local statics of the kernel, found in the program's own symbol table, where
- * C++ names them _ZZ<function>E<variable>. Both are filled with 0xff, which is NaN,
+ * of function-local statics of the kernel, found in the symbol table of its object (the program
+ * or a library of it), where C++ names them _ZZ<function>E<variable>. Both are filled with 0xff, which is NaN,
  * before each block. The device functions that a kernel calls are not known, so small
- * statics of all functions are filled.
+ * statics of all functions of the object are filled, before each launch.
  */
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdio.h>
@@ -35,13 +36,19 @@ struct kernel_shared {
     struct ranges own, helpers;
 };
 
-static const char *image; /* the program's file */
-static const Elf64_Shdr *section;
-static int nsection;
-static const Elf64_Sym *symbol;
-static size_t nsymbol;
-static const char *names;
-static uintptr_t bias;
+/* A file that holds kernels, and its symbols. */
+struct object {
+    uintptr_t bias; /* from addresses in the file to addresses in memory */
+    const char *image;
+    const Elf64_Shdr *section;
+    int nsection;
+    const Elf64_Sym *symbol;
+    size_t nsymbol;
+    const char *names;
+};
+
+static struct object *object;
+static int nobject, object_cap;
 
 static struct kernel_shared *kernel;
 static int nkernel, kernel_cap, chosen = -1;
@@ -51,120 +58,149 @@ static size_t dynamic_size;
 
 /* ---- the symbol table ---- */
 
-static int first_object(struct dl_phdr_info *info, size_t size, void *arg)
+static void find_symbols(struct object *o, const char *file)
 {
-    (void)size;
-    *(uintptr_t *)arg = info->dlpi_addr;
-    return 1;
-}
+    const Elf64_Ehdr *e = (const void *)o->image;
 
-static void find_symbols(void)
-{
-    const Elf64_Ehdr *e = (const void *)image;
-
-    section = (const void *)(image + e->e_shoff);
-    nsection = e->e_shnum;
-    for (int i = 0; i < nsection; i++) {
-        if (section[i].sh_type != SHT_SYMTAB)
+    o->section = (const void *)(o->image + e->e_shoff);
+    o->nsection = e->e_shnum;
+    for (int i = 0; i < o->nsection; i++) {
+        if (o->section[i].sh_type != SHT_SYMTAB)
             continue;
-        symbol = (const void *)(image + section[i].sh_offset);
-        nsymbol = section[i].sh_size / sizeof(*symbol);
-        names = image + section[section[i].sh_link].sh_offset;
+        o->symbol = (const void *)(o->image + o->section[i].sh_offset);
+        o->nsymbol = o->section[i].sh_size / sizeof(*o->symbol);
+        o->names = o->image + o->section[o->section[i].sh_link].sh_offset;
     }
-    if (!nsymbol)
-        emulator_abort("the program is stripped: shared memory cannot be found");
+    if (!o->nsymbol)
+        emulator_abort("'%s' is stripped: shared memory cannot be found", file);
 }
 
-static void load_symbols(void)
+static const char *map_file(const char *file)
 {
-    FILE *f = fopen("/proc/self/exe", "rb");
+    FILE *f = fopen(file, "rb");
     char *text;
     long size;
 
     if (!f || fseek(f, 0, SEEK_END) || (size = ftell(f)) < 0)
-        emulator_abort("cannot read /proc/self/exe");
+        emulator_abort("cannot read '%s'", file);
     rewind(f);
     text = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fileno(f), 0);
     if (text == MAP_FAILED)
-        emulator_abort("cannot map /proc/self/exe");
+        emulator_abort("cannot map '%s'", file);
     (void)fclose(f);
-    image = text;
-    (void)dl_iterate_phdr(first_object, &bias);
-    find_symbols();
+    return text;
 }
 
-static const char *name_of(const Elf64_Sym *s)
+static const struct object *object_of(const void *function)
 {
-    return names + s->st_name;
+    struct link_map *map = NULL;
+    const char *file;
+    Dl_info info;
+
+    if (!dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP))
+        emulator_abort("a kernel at %p, outside of all files", function);
+    for (int i = 0; i < nobject; i++)
+        if (object[i].bias == map->l_addr)
+            return &object[i];
+    GROW(object, nobject, object_cap);
+    file = *map->l_name ? map->l_name : "/proc/self/exe";
+    object[nobject] = (struct object){.bias = map->l_addr, .image = map_file(file)};
+    find_symbols(&object[nobject], file);
+    return &object[nobject++];
+}
+
+static const char *name_of(const struct object *o, const Elf64_Sym *s)
+{
+    return o->names + s->st_name;
 }
 
 /* True for a zero-initialized variable of a C++ function, of whole words. */
-static bool is_local_static(const Elf64_Sym *s)
+static bool is_local_static(const struct object *o, const Elf64_Sym *s)
 {
     return ELF64_ST_TYPE(s->st_info) == STT_OBJECT && s->st_size >= 4 &&
-           s->st_value % 4 == 0 && s->st_shndx < nsection &&
-           section[s->st_shndx].sh_type == SHT_NOBITS && !strncmp(name_of(s), "_ZZ", 3);
+           s->st_value % 4 == 0 && s->st_shndx < o->nsection &&
+           o->section[s->st_shndx].sh_type == SHT_NOBITS &&
+           !strncmp(name_of(o, s), "_ZZ", 3);
 }
 
-static void add_range(struct ranges *r, const Elf64_Sym *s)
+static void add_range(struct ranges *r, const struct object *o, const Elf64_Sym *s)
 {
     GROW(r->item, r->n, r->cap);
-    r->item[r->n++] = (struct range){(unsigned char *)(bias + s->st_value), s->st_size};
+    r->item[r->n++] =
+        (struct range){(unsigned char *)(o->bias + s->st_value), s->st_size};
     r->bytes += s->st_size;
 }
 
-static const char *find_function(const void *function)
+static const char *find_function(const struct object *o, const void *function)
 {
-    for (size_t i = 0; i < nsymbol; i++)
-        if (ELF64_ST_TYPE(symbol[i].st_info) == STT_FUNC &&
-            bias + symbol[i].st_value == (uintptr_t)function &&
-            !strncmp(name_of(&symbol[i]), "_Z", 2))
-            return name_of(&symbol[i]);
-    return "";
+    for (size_t i = 0; i < o->nsymbol; i++) {
+        const Elf64_Sym *s = &o->symbol[i];
+
+        if (ELF64_ST_TYPE(s->st_info) == STT_FUNC &&
+            o->bias + s->st_value == (uintptr_t)function &&
+            !strncmp(name_of(o, s), "_Z", 2))
+            return name_of(o, s);
+    }
+    emulator_abort("a kernel without a name: its shared memory cannot be found");
 }
 
-static void find_ranges(struct kernel_shared *k)
+static void find_ranges(struct kernel_shared *k, const struct object *o)
 {
     size_t len = strlen(k->symbol);
 
-    for (size_t i = 0; i < nsymbol; i++) {
+    for (size_t i = 0; i < o->nsymbol; i++) {
+        const Elf64_Sym *s = &o->symbol[i];
         const char *name;
 
-        if (!is_local_static(&symbol[i]))
+        if (!is_local_static(o, s))
             continue;
-        name = name_of(&symbol[i]) + 3;
-        if (len > 2 && !strncmp(name, k->symbol + 2, len - 2) && name[len - 2] == 'E')
-            add_range(&k->own, &symbol[i]);
-        else if (symbol[i].st_size <= HELPER_LIMIT)
-            add_range(&k->helpers, &symbol[i]);
+        name = name_of(o, s) + 3;
+        if (!strncmp(name, k->symbol + 2, len - 2) && name[len - 2] == 'E')
+            add_range(&k->own, o, s);
+        else if (s->st_size <= HELPER_LIMIT)
+            add_range(&k->helpers, o, s);
     }
+}
+
+/* The ranges may contain red zones of the address sanitizer, which does not see this. */
+static void fill(const struct ranges *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        void *start = r->item[i].start;
+        size_t words = r->item[i].size / sizeof(uint32_t);
+
+        __asm__ volatile("rep stosl" : "+D"(start), "+c"(words) : "a"(~0u) : "memory");
+    }
+}
+
+static int find_kernel(const void *function)
+{
+    const struct object *o;
+    struct kernel_shared *k;
+
+    if (chosen >= 0 && kernel[chosen].function == function)
+        return chosen;
+    for (int i = 0; i < nkernel; i++)
+        if (kernel[i].function == function)
+            return i;
+    o = object_of(function);
+    GROW(kernel, nkernel, kernel_cap);
+    k = &kernel[nkernel];
+    *k = (struct kernel_shared){.function = function,
+                                .symbol = find_function(o, function)};
+    find_ranges(k, o);
+    return nkernel++;
 }
 
 void shared_select(const void *function)
 {
-    struct kernel_shared *k;
-
-    if (chosen >= 0 && kernel[chosen].function == function)
-        return;
-    for (chosen = 0; chosen < nkernel; chosen++)
-        if (kernel[chosen].function == function)
-            return;
-    if (!image)
-        load_symbols();
-    GROW(kernel, nkernel, kernel_cap);
-    k = &kernel[nkernel++];
-    *k = (struct kernel_shared){.function = function, .symbol = find_function(function)};
-    find_ranges(k);
+    chosen = find_kernel(function);
+    fill(&kernel[chosen].helpers);
 }
 
 size_t shared_static(void)
 {
     return kernel[chosen].own.bytes;
-}
-
-const char *shared_kernel_symbol(void)
-{
-    return kernel[chosen].symbol;
 }
 
 /* ---- before a launch, before a block ---- */
@@ -194,23 +230,9 @@ unsigned char *emulator_shared(void)
     return dynamic;
 }
 
-/* The ranges may contain red zones of the address sanitizer, so they are filled by
- * hand. */
-__attribute__((no_sanitize("address"))) static void fill(const struct ranges *r)
-{
-    for (int i = 0; i < r->n; i++) {
-        volatile uint32_t *word = (void *)r->item[i].start;
-        size_t words = r->item[i].size / sizeof(*word);
-
-        for (size_t k = 0; k < words; k++)
-            word[k] = ~0u;
-    }
-}
-
 void shared_poison(void)
 {
     if (dynamic_size)
         memset(dynamic, 0xff, dynamic_size);
     fill(&kernel[chosen].own);
-    fill(&kernel[chosen].helpers);
 }
