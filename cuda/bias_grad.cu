@@ -92,14 +92,15 @@ static const char *bias_grad_claim(struct region *r, struct graph *, struct node
     return nullptr;
 }
 
+template <class D>
 __global__ void __launch_bounds__(TILE_THREADS)
-    zero_or_nan(const float *offset, float *db, int channels_used)
+    zero_or_nan(const float *offset, D *db, int channels_used)
 {
     int c = (int)(blockIdx.x * TILE_THREADS + threadIdx.x);
 
     if (c >= channels_used)
         return;
-    db[c] = 0 * offset[c];
+    db[c] = from_float<D>(0 * offset[c]);
 }
 
 /* sums [chunks][channels], of dy or of dy x */
@@ -137,8 +138,9 @@ __global__ void __launch_bounds__(TILE_THREADS)
         sums[(int64_t)chunk * t.channels + c] = all;
 }
 
+template <class D>
 __global__ void __launch_bounds__(COMBINE_THREADS)
-    sum_chunks(const float *sums, float *db, int channels_used, int channels, int chunks)
+    sum_chunks(const float *sums, D *db, int channels_used, int channels, int chunks)
 {
     int c = (int)blockIdx.x * COMBINE_CHANNELS + (int)threadIdx.x % COMBINE_CHANNELS;
     double sum = 0;
@@ -149,25 +151,31 @@ __global__ void __launch_bounds__(COMBINE_THREADS)
             sum += (double)sums[(int64_t)i * channels + c];
     sum = combine_sum(sum);
     if ((int)threadIdx.x < COMBINE_CHANNELS && c < channels_used)
-        db[c] = (float)sum;
+        db[c] = from_float<D>((float)sum);
 }
 
-void bias_grad_combine(struct device *dev, const float *sums, float *db, int channels_used,
-                       int channels, int chunks)
+void bias_grad_combine(struct device *dev, const float *sums, void *db, enum dtype type,
+                       int channels_used, int channels, int chunks)
 {
-    LAUNCH(dev, sum_chunks, combine_blocks(channels), COMBINE_THREADS, 0, sums, db, channels_used,
-           channels, chunks);
+    WITH_DTYPE(type, D, {
+        LAUNCH(dev, sum_chunks<D>, combine_blocks(channels), COMBINE_THREADS, 0, sums, (D *)db,
+               channels_used, channels, chunks);
+    });
 }
 
 static void bias_grad_run(struct step *s, struct device *dev)
 {
     const bias_state *st = (const bias_state *)s->state;
     unsigned grid = (unsigned)(st->t.tiles * st->chunks);
+    enum dtype type = s->out_tensor[0]->dtype;
     float *sums = (float *)s->workspace;
 
     if (st->zero) {
-        LAUNCH(dev, zero_or_nan, cuda_blocks(st->channels, TILE_THREADS, 1), TILE_THREADS, 0,
-               (const float *)s->in[0] + st->first, (float *)s->out[0], st->channels);
+        WITH_DTYPE(type, D, {
+            LAUNCH(dev, zero_or_nan<D>, cuda_blocks(st->channels, TILE_THREADS, 1),
+                   TILE_THREADS, 0, (const float *)s->in[0] + st->first, (D *)s->out[0],
+                   st->channels);
+        });
         return;
     }
     WITH_DTYPE(s->in_tensor[0]->dtype, T, {
@@ -180,7 +188,7 @@ static void bias_grad_run(struct step *s, struct device *dev)
                        (const T *)s->in[0], (const T *)nullptr, sums, st->t, st->chunks);
         });
     });
-    bias_grad_combine(dev, sums, (float *)s->out[0], st->channels, st->t.channels, st->chunks);
+    bias_grad_combine(dev, sums, s->out[0], type, st->channels, st->t.channels, st->chunks);
 }
 
 extern const struct kernel cuda_bias_grad = {

@@ -207,7 +207,7 @@ static void grad_run(struct step *s, struct device *dev)
         WITH_HALF(x, H, (run_rows<float, H>(s, dev)));
     else
         WITH_DTYPE(x, T, (run_rows<T, T>(s, dev)));
-    bias_grad_combine(dev, (const float *)s->workspace, (float *)s->out[1],
+    bias_grad_combine(dev, (const float *)s->workspace, s->out[1], DTYPE_F32,
                       st->t.channels, st->t.channels, st->chunks);
 }
 

@@ -4,10 +4,11 @@
  *   y = x W^T [+ bias] [gelu]      dx = dy W [times the slope of gelu]
  *   dW = dy^T x [with db, the sums of dy]
  *
- * Weight gradients are fp32, whatever the type of the data. relu is not fused, because
- * cuBLASLt does not document what its relu does to NaN. gelu is fused in its tanh form
- * (MODEL.GELU_TANH), which is the library's, in 16 bits. A computed bias is fp32; the
- * library wants the data's type, so the bias is first cast into the workspace.
+ * Weight gradients are fp32 or have the data's type (ops/half_grads.h), and db has that of
+ * dW. relu is not fused, because cuBLASLt does not document what its relu does to NaN.
+ * gelu is fused in its tanh form (MODEL.GELU_TANH), which is the library's, in 16 bits. A
+ * computed bias is fp32; the library wants the data's type, so the bias is first cast into
+ * the workspace.
  */
 #include "ops/linear.h"
 
@@ -242,15 +243,17 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
         return "no weight gradient of a linear layer, nor a bias gradient fused with it";
     x = w->in[LINEAR_WEIGHT_GRAD_X];
     dy = w->in[LINEAR_WEIGHT_GRAD_DY];
-    if (x->dtype != dy->dtype || w->out[0]->dtype != DTYPE_F32)
-        return "one type for data, fp32 for gradients";
+    if (x->dtype != dy->dtype)
+        return "one type for data";
+    if (bias && bias->out[0]->dtype != w->out[0]->dtype)
+        return "one type for both gradients";
     p = (struct cublaslt_matmul){
         .m = tensor_channels(dy),
         .n = tensor_channels(x),
         .k = rows_of(x),
         .transposed_a = true,
         .type = x->dtype,
-        .out = DTYPE_F32,
+        .out = w->out[0]->dtype,
         .vector = bias ? CUBLASLT_BIAS_GRAD : CUBLASLT_NONE,
     };
     st->plan = cublaslt_plan_new(dev, &p, &why);

@@ -2,11 +2,16 @@
 
 #include "cuda/cudnn_bits.h"
 #include "cuda/depthwise.h"
+#include "cuda/head_find.h"
 #include "graph/kernel.h"
 #include "ops/activation.h"
 #include "ops/add.h"
 #include "ops/batchnorm_parts.h"
+#include "ops/bias_grad.h"
+#include "ops/conv2d.h"
 #include "ops/dropout.h"
+#include "ops/half_grads.h"
+#include "ops/linear.h"
 #include "ops/maxpool2d_places.h"
 #include "ops/pad_end.h"
 #include "ops/relu_bits.h"
@@ -71,10 +76,34 @@ static int order_of_bits(struct graph *g, struct node *relu, struct node *grad,
     return cudnn_bits_pay(g, relu, grad, dev) ? RELU_BITS_CUDNN : RELU_BITS_NONE;
 }
 
+/* True if a linear layer's weight gradient, whose GEMM also sums dy, is stored for the
+ * optimizer like this bias gradient: the library gives both one type. */
+static bool joins_weight_grad(const struct graph *g, const struct node *bias)
+{
+    const struct node *n;
+
+    for (int i = 0; (n = tensor_reader(g, bias->in[BIAS_GRAD_DY], i)) != NULL; i++)
+        if (n->op == &op_linear_weight_grad && n->out[0]->memory == MEMORY_GRADS &&
+            n->in[LINEAR_WEIGHT_GRAD_DY] == bias->in[BIAS_GRAD_DY])
+            return true;
+    return false;
+}
+
+/* cuDNN and cuBLASLt write weight gradients in 16 bits; our own kernels write few. */
+static bool writes_half(const struct graph *g, const struct node *n)
+{
+    if (n->op == &op_bias_grad)
+        return joins_weight_grad(g, n);
+    if (n->op == &op_conv2d_weight_grad)
+        return !cuda_is_depthwise(n) && !head_of_gradient(n);
+    return n->op == &op_linear_weight_grad;
+}
+
 void cuda_lower(struct graph *g, struct device *dev)
 {
     pad_end_lower(g, cuda_is_depthwise);
     batchnorm_lower(g);
     maxpool2d_lower(g);
     relu_bits_lower(g, order_of_bits, dev);
+    half_grads_lower(g, writes_half);
 }

@@ -3,7 +3,7 @@
  * the flat arrays; and the EMA without an optimizer. The formulas are in
  * ops/optimizer_list.h.
  *
- * Bytes per element, read and written: gradient 4, weight 8, each moment 8, EMA 8, 16-bit
+ * Bytes per element, read and written: gradient 4 or 2 (ops/half_grads.h), weight 8, each moment 8, EMA 8, 16-bit
  * copy 2: 30 with one moment, 38 with two. Nothing is reset here: each backward pass
  * overwrites the gradients, and the first batch of an update overwrites their sum.
  *
@@ -36,6 +36,7 @@
 #include "graph/kernel.h"
 #include "ops/cast.h"
 #include "ops/ema.h"
+#include "ops/half_grads.h"
 
 /* A formula: how it runs, the size of a rule, whether there are trust ratios. */
 struct optimizer_kind {
@@ -126,11 +127,16 @@ static bool find_half(const struct graph *g, enum dtype *half)
 struct pieces {
     struct piece *item;
     int n, cap;
-    struct range *range; /* per segment; NULL: not wanted */
+    struct range *range;   /* per segment; NULL: not wanted */
+    const struct graph *g; /* whose gradients are packed; or NULL */
 };
 
 static void cut_pieces(struct pieces *p, int64_t pos, int64_t end, int segment)
 {
+    struct half_grads_place grad = {DTYPE_F32, pos, 0};
+
+    if (p->g && segment >= 0)
+        grad = half_grads_find(p->g, pos);
     while (pos < end) {
         int len = end - pos < PIECE ? (int)(end - pos) : (int)PIECE;
 
@@ -139,8 +145,9 @@ static void cut_pieces(struct pieces *p, int64_t pos, int64_t end, int segment)
             p->item =
                 (struct piece *)xrealloc(p->item, (size_t)p->cap * sizeof(*p->item));
         }
-        p->item[p->n++] = {pos, len, segment};
+        p->item[p->n++] = {pos, grad.first, len, segment, grad.dtype != DTYPE_F32};
         pos += len;
+        grad.first += len;
     }
 }
 
@@ -178,10 +185,16 @@ static int table(struct region *r, struct device *dev, const void *item, int n,
     return n ? cuda_table(r, dev, item, (size_t)n * size) : 0;
 }
 
-static void make_tables(struct region *r, struct optimizer_state *st, struct device *dev)
+static bool is_packed(const struct optimizer_state *st)
+{
+    return st->update && half_grads_packed(st->update->in[UPDATE_GRADS]);
+}
+
+static void make_tables(struct region *r, struct optimizer_state *st,
+                        const struct graph *g, struct device *dev)
 {
     const struct update *u = update_of(st);
-    struct pieces p = {nullptr, 0, 0, nullptr};
+    struct pieces p = {nullptr, 0, 0, nullptr, is_packed(st) ? g : nullptr};
     int segments = u ? u->nsegment : 0;
 
     if (st->kind->trusts)
@@ -247,7 +260,9 @@ static const char *optimizer_claim(struct region *r, struct graph *g, struct nod
     st->write_ema = update ? update->nout : 0;
     if (st->ema)
         claim_node(r, n);
-    make_tables(r, st, dev);
+    make_tables(r, st, g, dev);
+    if (is_packed(st))
+        st->half = half_grads_dtype(g);
     st->copies = update && updates_all(g, update) && find_half(g, &st->half);
     if (st->copies)
         st->derived_half = cuda_half_weights_written(r, g, dev, st->half);
@@ -263,7 +278,7 @@ template <class H> static flat_arrays<H> arrays_of(const struct step *s)
     int moments = st->update ? st->update->nout - UPDATE_MOMENT1 : 0;
 
     a.w = (float *)(st->update ? s->out[UPDATE_WEIGHTS] : s->in[EMA_WEIGHTS]);
-    a.g = st->update ? (const float *)s->in[UPDATE_GRADS] : nullptr;
+    a.g = st->update ? s->in[UPDATE_GRADS] : nullptr;
     a.m1 = moments > 0 ? (float *)s->out[UPDATE_MOMENT1] : nullptr;
     a.m2 = moments > 1 ? (float *)s->out[UPDATE_MOMENT2] : nullptr;
     a.ema = st->ema ? (float *)s->out[st->write_ema] : nullptr;

@@ -38,9 +38,9 @@ __global__ void __launch_bounds__(BLOCK)
     typename K::rule r = rules[p.segment];
 
     for (int i = t * N; i < vectors; i += BLOCK * N)
-        measure_pack<K, H, N>(a, p.first + i, r, &w2, &x2);
+        measure_pack<K, H, N>(a, p, i, r, &w2, &x2);
     for (int i = vectors + t; i < p.len; i += BLOCK)
-        measure_pack<K, H, 1>(a, p.first + i, r, &w2, &x2);
+        measure_pack<K, H, 1>(a, p, i, r, &w2, &x2);
     w2 = block_sum<BLOCK>(w2, shared);
     x2 = block_sum<BLOCK>(x2, shared);
     if (t == 0) {
@@ -97,9 +97,9 @@ __global__ void __launch_bounds__(BLOCK)
     typename K::rule r = rules[p.segment];
 
     for (int i = t * N; i < vectors; i += BLOCK * N)
-        update_pack<K, H, N>(a, p.first + i, r, rate);
+        update_pack<K, H, N>(a, p, i, r, rate);
     for (int i = vectors + t; i < p.len; i += BLOCK)
-        update_pack<K, H, 1>(a, p.first + i, r, rate);
+        update_pack<K, H, 1>(a, p, i, r, rate);
 }
 
 #endif

@@ -12,8 +12,10 @@ enum { BLOCK = 256, PIECE = 2048, RULES_BLOCK = 64, TRUST_BLOCK = 128 };
 
 struct piece {
     int64_t first; /* first element in the flat arrays */
+    int64_t grad;  /* and in the array of gradients, of its type */
     int len;       /* at most PIECE */
     int segment;   /* or -1: EMA only */
+    bool half;     /* the gradients have 16 bits */
 };
 
 /* The pieces of a segment. */

@@ -8,17 +8,35 @@
 
 /* Absent arrays are NULL. */
 template <class H> struct flat_arrays {
-    const float *g;
+    const void *g; /* pieces say where and of which type */
     float *w, *m1, *m2, *ema;
     H *half;
 };
 
-/* N elements from `pos` on. */
+/* Loads the gradients of N elements from the i-th of piece p on. */
+template <class H, int N>
+__device__ static inline pack<float, N> grads_load(const flat_arrays<H> &a,
+                                                   const piece &p, int i)
+{
+    pack<float, N> g;
+
+    if (!p.half)
+        return pack_load<N>((const float *)a.g + p.grad + i);
+
+    pack<H, N> half = pack_load<N>((const H *)a.g + p.grad + i);
+
+    for (int k = 0; k < N; k++)
+        g.v[k] = half.get(k);
+    return g;
+}
+
+/* N elements from the i-th of piece p on. */
 template <class K, class H, int N>
-__device__ static inline void update_pack(const flat_arrays<H> &a, int64_t pos,
+__device__ static inline void update_pack(const flat_arrays<H> &a, const piece &p, int i,
                                           const typename K::rule &r, float rate)
 {
-    pack<float, N> g = pack_load<N>(a.g + pos), w = pack_load<N>(a.w + pos), m1 = w,
+    int64_t pos = p.first + i;
+    pack<float, N> g = grads_load<H, N>(a, p, i), w = pack_load<N>(a.w + pos), m1 = w,
                    m2 = w, e = w;
     pack<H, N> half;
 
@@ -54,13 +72,15 @@ __device__ static inline void ema_pack(const flat_arrays<H> &a, int64_t pos, flo
     pack_store<float, N>(a.ema + pos, e);
 }
 
-/* Adds the squares of N weights from `pos` on, and of the measured values. */
+/* Adds the squares of N weights from the i-th of piece p on, and of the measured
+ * values. */
 template <class K, class H, int N>
-__device__ static inline void measure_pack(const flat_arrays<H> &a, int64_t pos,
+__device__ static inline void measure_pack(const flat_arrays<H> &a, const piece &p, int i,
                                            const typename K::rule &r, double *w2,
                                            double *x2)
 {
-    pack<float, N> g = pack_load<N>(a.g + pos), w = pack_load<N>(a.w + pos), m1 = w,
+    int64_t pos = p.first + i;
+    pack<float, N> g = grads_load<H, N>(a, p, i), w = pack_load<N>(a.w + pos), m1 = w,
                    m2 = w;
 
     if (a.m1)

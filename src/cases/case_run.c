@@ -12,6 +12,7 @@
 #include "graph/flat.h"
 #include "graph/precision.h"
 #include "ops/control.h"
+#include "ops/half_grads.h"
 #include "ops/qlayer.h"
 #include "ops/table.h"
 
@@ -311,6 +312,22 @@ static void fetch_tensor(const struct case_run *r, const struct tensor *t,
     free(half);
 }
 
+/* Fetches a memory of floats, and packed gradients (ops/half_grads.h) as floats. */
+static void fetch_memory(const struct case_run *r, enum memory m, struct case_values *dst)
+{
+    bool packed = m == MEMORY_GRADS && half_grads_dtype(r->graph) != DTYPE_F32;
+    size_t size = program_need(r->program, m);
+    int64_t n = packed ? r->graph->flat->trained_len : (int64_t)(size / sizeof(float));
+    float *v = value_new(dst, memory_name(m), n);
+    void *host = packed ? xmalloc(size) : v;
+
+    r->backend->copy_out(r->dev, host, r->base[m], size);
+    if (!packed)
+        return;
+    half_grads_widen(r->graph, host, v);
+    free(host);
+}
+
 static void fetch_metrics(const struct case_run *r, struct case_values *dst)
 {
     struct metrics m;
@@ -378,15 +395,9 @@ void case_fetch(const struct case_run *r, struct case_values *dst)
         if (x->grad && r->seed)
             fetch_tensor(r, x->grad, x->grad->name, dst);
     }
-    for (int i = 0; i < FLOAT_MEMORIES; i++) {
-        size_t size = program_need(p, float_memory[i]);
-
-        if (size)
-            r->backend->copy_out(r->dev,
-                                 value_new(dst, memory_name(float_memory[i]),
-                                           (int64_t)(size / sizeof(float))),
-                                 r->base[float_memory[i]], size);
-    }
+    for (int i = 0; i < FLOAT_MEMORIES; i++)
+        if (program_need(p, float_memory[i]))
+            fetch_memory(r, float_memory[i], dst);
     if (r->base[MEMORY_METRICS])
         fetch_metrics(r, dst);
     if (program_need(p, MEMORY_METRICS) > sizeof(struct metrics))
