@@ -27,7 +27,7 @@ EMU_SELF := $(patsubst %.c,$B/%,$(wildcard tests/emulator/self/test_*.c))
 EMU_BOTH := ops/test_ops ops/test_residual ops/test_share ops/test_optim ops/test_losses models/test_resnet_golden models/test_segment_golden \
             models/test_transformer_golden pt2/test_pt2_golden layers/test_layers_golden session/test_step \
             session/test_accumulation session/test_overflow session/test_segment session/test_segment_weights session/test_groups \
-            session/test_fit session/test_half train/test_checkpoint train/test_saves train/test_pretrained
+            session/test_fit session/test_half session/test_half_grads train/test_checkpoint train/test_saves train/test_pretrained
 EMU_TEST := $(EMU_BOTH:%=$E/tests/%) $(EMU_SELF) $E/tests/cuda/bench_nodes
 EMU_RUN  := $(EMU_SELF) tests/emulator/table.sh tests/emulator/messages.sh
 # The longest first, so that none runs by itself at the end.
