@@ -10,7 +10,8 @@
  *      (ops/update.h); Apex also keeps biases, norms, and statistics in 16 bits, which
  *      stay fp32 here
  *
- * Parameters, statistics, and gradients of parameters are always stored in fp32.
+ * Parameters, statistics, and gradients of parameters are always stored in fp32; a backend
+ * may narrow gradients that nothing sums (ops/half_grads.h).
  */
 #ifndef GRAPH_PRECISION_H
 #define GRAPH_PRECISION_H

@@ -41,7 +41,8 @@ enum memory {
     MEMORY_ARENA,     /* planned by lifetime; no value survives a step */
     MEMORY_INPUT,     /* the batch */
     MEMORY_WEIGHTS,   /* parameters, then buffers: one flat fp32 array */
-    MEMORY_GRADS,     /* gradients of the parameters, same offsets */
+    MEMORY_GRADS,     /* gradients of the parameters, same offsets, or packed
+                       * (ops/half_grads.h) */
     MEMORY_TRAVELS,   /* 16-bit gradients to be sent; see ops/bucket.h */
     MEMORY_GRADS_SUM, /* accumulated gradients, with gradient accumulation */
     MEMORY_MOMENT1,

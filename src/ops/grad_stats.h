@@ -1,7 +1,8 @@
 /*
  * grad_stats: checks that all gradients of an update are finite, and computes their norm.
  *
- *   in     grads (fp32, [trained_len]), or in a group of processes the share of each
+ *   in     grads (fp32, [trained_len]; or packed, see ops/half_grads.h), or in a group of
+ *         processes the share of each
  *   state  control: overflow, grad_norm, and grad_multiplier are set by
  *         control_gradients() of ops/control_formula.h
  *

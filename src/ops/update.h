@@ -1,7 +1,7 @@
 /*
  * Shared by all optimizers. An optimizer is one node over the flat arrays
  *
- *   in     grads (fp32, [trained_len]), control
+ *   in     grads (fp32, [trained_len]; or packed, see ops/half_grads.h), control
  *   state  weights, moments (fp32, [trained_len] each); moments are zero before the first
  *         update
  *
