@@ -3,8 +3,8 @@ r"""Trains a network on CIFAR-10 in PyTorch, as configs/cifar10/resnet20.yaml do
 and configs/cifar10/mobilenetv2.yaml for networks of timm, whose first two strides are left out.
 
 Batch 128, SGD with Nesterov momentum 0.9, cosine schedule per step with warmup, weight
-decay 5e-4 except on BN and biases, 4-pixel crop and flip, bf16 autocast, channels_last. The
-same with trainc, whose own recipe of 30 epochs regularizes differently:
+decay 5e-4 except on BN and biases, 4-pixel crop and flip, bf16 autocast or fp32, channels_last.
+The same with trainc, whose own recipe of 30 epochs regularizes differently:
 
     trainc --cfg configs/cifar10/resnet20.yaml --data-path DATA TRAIN.WEIGHT_DECAY=5e-4 \
       MODEL.LABEL_SMOOTHING=0 AUG.PAD_CROP=4 AUG.PAD_MODE=constant AUG.HFLIP_MODE=random
@@ -16,7 +16,7 @@ The data set is one uint8 array in memory, so loading costs next to nothing.
 
     pytorch_cifar10.py DATA [--model resnet20|mobilenetv2_100|efficientnet_b0|...] [--epochs 30]
                        [--warmup 3] [--lr 0.1] [--threads 2] [--max-steps N] [--ema 0.999]
-                       [--eval-freq 1]
+                       [--eval-freq 1] [--dtype bf16|fp32]
 
 DATA holds train/CLASS/*.jpg and test/CLASS/*.jpg. Prints a line per epoch, with validation
 accuracy every --eval-freq epochs and at the end.
@@ -76,11 +76,11 @@ def build(name):
 
 
 @torch.no_grad()
-def accuracy(model, x, y):
+def accuracy(model, x, y, half):
     model.eval()
     hits = 0
     for i in range(0, len(x), 500):
-        with torch.autocast("cpu", torch.bfloat16):
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
             hits += (model(to_input(x[i : i + 500])).argmax(1) == y[i : i + 500]).sum().item()
     model.train()
     return 100 * hits / len(x)
@@ -99,9 +99,11 @@ def main():
     p.add_argument("--max-steps", type=int, default=0, help="stop early, print the rate only")
     p.add_argument("--ema", type=float, default=0.0)
     p.add_argument("--eval-freq", type=int, default=1)
+    p.add_argument("--dtype", choices=("bf16", "fp32"), default="bf16")
     a = p.parse_args()
     torch.manual_seed(a.seed)
     torch.set_num_threads(a.threads)
+    half = a.dtype == "bf16"
     train, val = load(os.path.join(a.data, "train")), load(os.path.join(a.data, "test"))
     model = build(a.model).to(memory_format=torch.channels_last)
     decay = [q for q in model.parameters() if q.ndim > 1]
@@ -124,7 +126,7 @@ def main():
                 g["lr"] = lr
             pick = order[i * a.batch : (i + 1) * a.batch]
             x, y = to_input(augment(train[0][pick])), train[1][pick]
-            with torch.autocast("cpu", torch.bfloat16):
+            with torch.autocast("cpu", torch.bfloat16, enabled=half):
                 z = model(x)
             loss = F.cross_entropy(z.float(), y)
             opt.zero_grad(set_to_none=True)
@@ -141,9 +143,9 @@ def main():
         rate = seen / (time.time() - t0)
         line = f"epoch {epoch + 1} loss {loss_sum / n:.4f}"
         if (epoch + 1) % a.eval_freq == 0 or epoch + 1 == a.epochs:
-            line += f" val {accuracy(model, *val):.2f}"
+            line += f" val {accuracy(model, *val, half):.2f}"
             if ema:
-                line += f" ema {accuracy(ema, *val):.2f}"
+                line += f" ema {accuracy(ema, *val, half):.2f}"
         print(f"{line} images_per_second {rate:.1f} seconds {time.time() - began:.0f}", flush=True)
 
 
