@@ -37,9 +37,12 @@ endif
 ifneq ($(SANITIZE),)
 override CFLAGS  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
-# With more, a compiler takes minutes for each instruction set. Three checks of each pointer would
-# make the loops several times slower; the address sanitizer sees what they read.
-$B/src/cpu/simd/%.o: override CFLAGS += -O1 -fno-sanitize=alignment,null,pointer-overflow
+# With more, or with checks in place instead of calls, a compiler takes a minute for each instruction
+# set. Three checks of each pointer would make the loops several times slower; the address sanitizer
+# sees what they read.
+$B/src/cpu/simd/%.o: override CFLAGS += -O1 -fno-sanitize=alignment,null,pointer-overflow \
+  $(if $(findstring clang,$(CC)),-mllvm -asan-instrumentation-with-call-threshold=0,\
+       --param asan-instrumentation-with-call-threshold=0)
 endif
 ifneq ($(filter fuzzer-no-link,$(subst $(comma), ,$(SANITIZE))),)
 # Readers of files run none of these loops.
@@ -143,8 +146,9 @@ $B/command: FORCE
 
 # With TEST_NO_SLOW=1, `make unit` leaves these out: with sanitizers they compute for minutes, with
 # kernels and models that other programs run, too.
-SLOW := $(addprefix $B/tests/,ops/test_lower ops/test_differences models/test_init models/test_stages \
-          models/test_segment_golden session/test_segment session/test_fold)
+SLOW := $(addprefix $B/tests/,ops/test_lower ops/test_differences models/test_init \
+          models/test_resnet_golden models/test_segment_golden models/test_stages \
+          session/test_segment session/test_fold)
 UNIT := $(filter-out $(if $(TEST_NO_SLOW),$(SLOW)),$(TEST))
 
 unit: $(UNIT) emulator ## unit tests only; SANITIZE=address,undefined to check memory
@@ -163,6 +167,10 @@ test-long: ## after make test: processes that die or hang, random numbers of man
 	@$(MAKE) -s -j$(shell nproc) all
 	@scripts/tests.sh $(LONG)
 
+test-slow: ## test-long and test-emulated in one: what waits runs while others compute
+	@$(MAKE) -s -j$(shell nproc) all emulator
+	@EMULATED=$E scripts/tests.sh $(EMU_LONG) $(LONG)
+
 check-gpu: $(BIN) $(TEST) $(CUDA_BENCH) ## all that only a run on a GPU can show: scripts/check_gpu.sh; QUICK=1: in 10 minutes
 	@TRAINC=$(BIN) TESTS=$B/tests QUICK=$(QUICK) scripts/check_gpu.sh $(ITEMS)
 
@@ -176,10 +184,9 @@ demo: ## packages, build, generated images, training, evaluation
 
 headers: ## includes point downward; every header compiles alone, as C, and as C++ if it says extern "C"
 	@scripts/includes.sh
-	@for h in $(wildcard src/*.h src/*/*.h src/*/*/*.h); do \
-	  $(CC) -std=c11 -D_GNU_SOURCE -Isrc -isystem build/gen -fsyntax-only -x c $$h || exit 1; \
-	  grep -q 'extern "C"' $$h || continue; \
-	  $(CXX) -std=c++20 -Isrc -fsyntax-only -x c++ $$h || exit 1; done
+	@printf '%s\n' $(wildcard src/*.h src/*/*.h src/*/*/*.h) | xargs -P $(shell nproc) -I {} sh -c \
+	  '$(CC) -std=c11 -D_GNU_SOURCE -Isrc -isystem build/gen -fsyntax-only -x c {} && \
+	   { ! grep -q "extern \"C\"" {} || $(CXX) -std=c++20 -Isrc -fsyntax-only -x c++ {}; }'
 
 compile_commands.json: $(SRC) Makefile warnings.mk
 	bear -- $(MAKE) --always-make B=build/bear SANITIZE= all
@@ -230,5 +237,5 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) tests/emulator/emulator.mk | expand -t 15
 
 .SECONDARY: # keep test objects
-.PHONY: all unit test test-long test-onednn3 test-aarch64 check-gpu demo headers tidy sizes format install deb wheel bundle site clean help FORCE
+.PHONY: all unit test test-long test-slow test-onednn3 test-aarch64 check-gpu demo headers tidy sizes format install deb wheel bundle site clean help FORCE
 -include $(OBJ:.o=.d) $(TEST:=.d) $(HELP:.o=.d) $(CUDA_HELP:.o=.d) $(CUDA_BENCH:=.d) $(wildcard $B/tests/fuzz/*.d)

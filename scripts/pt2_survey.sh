@@ -28,10 +28,10 @@
 # to which the lines are appended: networks that have one there are not tried again, so that a
 # survey can be stopped and continued.
 #
-# With TIME=ROUNDS, times a training step instead: trainc and torch.compile in turns, with the same
-# archive, images of the size for which the network was trained, in batches of BATCH (8), and bf16 or
-# DTYPE=fp32. Prints the medians in images per second, and their ratio; with RESULTS, only for
-# networks that have no line in that file yet.
+# With TIME=ROUNDS, times a training step instead: trainc and PyTorch in turns, with the same
+# archive, images of the size for which the network was trained, in batches of BATCH (8), bf16 or
+# DTYPE=fp32, and torch.compile or MODE=eager. Prints the medians in images per second, and their
+# ratio; with RESULTS, only for networks that have no line in that file yet.
 set -u
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -97,9 +97,10 @@ judge() {
 median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 rate() { grep -o '[0-9.]* img/s' | head -n 1 | cut -d' ' -f1; }
 
-# Prints the speed of a network in trainc and in torch.compile.
+# Prints the speed of a network in trainc and in PyTorch.
 time_net() {
   local file=$folder/${1/:/_}_full dtype=${DTYPE:-bf16} batch=${BATCH:-8} level=O1 log=$folder/times
+  local mode=${MODE:-compiled}
   mkdir -p "$log"
   rm -f "$log"/*
   [ "$dtype" = bf16 ] || level=O0
@@ -107,14 +108,14 @@ time_net() {
   [ -s "$file.pt2" ] || { echo "$1 fails: $(tail -n 1 "$log/line")"; return; }
   for ((i = 0; i < TIME; i++)); do
     "$python" scripts/bench/pytorch_train_step.py --model "$1" --dtype "$dtype" \
-      --mode compiled --batch "$batch" --seconds 5 >"$log/line" 2>&1 || { echo "$1 fails: $(tail -n 1 "$log/line")"; return; }
+      --mode "$mode" --batch "$batch" --seconds 5 >"$log/line" 2>&1 || { echo "$1 fails: $(tail -n 1 "$log/line")"; return; }
     rate <"$log/line" >>"$log/torch"
     "$trainc" bench --model "$file.pt2" --batch-size "$batch" --seconds 5 --opts AMP_OPT_LEVEL $level \
       AMP.DTYPE bf16 TRAIN.EMA.ENABLE False >"$log/line" 2>&1 || { echo "$1 fails: $(tail -n 1 "$log/line")"; return; }
     rate <"$log/line" >>"$log/trainc"
   done
-  echo "$(median <"$log/trainc") $(median <"$log/torch")" | awk -v what="$1 $dtype batch $batch" \
-    '{printf "%s: trainc %s img/s, torch.compile %s img/s, ratio %.2f\n", what, $1, $2, $1 / $2}'
+  echo "$(median <"$log/trainc") $(median <"$log/torch")" | awk -v what="$1 $dtype batch $batch" -v mode="$mode" \
+    '{printf "%s: trainc %s img/s, PyTorch %s %s img/s, ratio %.2f\n", what, $1, mode, $2, $1 / $2}'
   [ -n "${FOLDER:-}" ] || rm -f "$file.pt2"
 }
 

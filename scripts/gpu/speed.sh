@@ -31,7 +31,7 @@ ours() { # MODEL CONFIGURATION BATCH [KEY=VALUE...]
   local run=(--cfg "$root/configs/$2" --device cuda -b "$3" --amp-dtype fp16)
   "$trainc" summary "${run[@]}" --json "keep/summary_$1.json" --opts CUDNN.CACHE=plans "${@:4}" >"$1.log" 2>&1
   row "$1" "$3" predicted "$(json_value "keep/summary_$1.json" predicted_images_per_second)"
-  timeout --foreground 150 "$trainc" bench "${run[@]}" --seconds 5 --trace --json "keep/bench_$1.json" \
+  timeout --foreground 150 "$trainc" bench "${run[@]}" --seconds "${emulated:+0.}5" --trace --json "keep/bench_$1.json" \
     --opts CUDNN.CACHE=plans CUDNN.BENCHMARK=True "${@:4}" >"keep/bench_$1.txt" 2>&1 || tail -3 "keep/bench_$1.txt"
   row "$1" "$3" trainc "$(json_value "keep/bench_$1.json" images_per_second)"
 }
@@ -39,7 +39,7 @@ ours() { # MODEL CONFIGURATION BATCH [KEY=VALUE...]
 # Without fusion (each convolution in its own plan, attention with our kernels), or with folded
 # batch norms: shows the benefit of each.
 apart() { # WHAT MODEL CONFIGURATION BATCH [KEY=VALUE...]
-  timeout --foreground 100 "$trainc" bench --cfg "$root/configs/$3" --device cuda -b "$4" --amp-dtype fp16 --seconds 5 \
+  timeout --foreground 100 "$trainc" bench --cfg "$root/configs/$3" --device cuda -b "$4" --amp-dtype fp16 --seconds "${emulated:+0.}5" \
     --json "keep/$1_$2.json" --opts CUDNN.CACHE=plans CUDNN.BENCHMARK=True "${@:5}" >apart.log 2>&1 || tail -3 apart.log
   row "$2" "$4" "$1" "$(json_value "keep/$1_$2.json" images_per_second)"
 }
