@@ -89,12 +89,15 @@ template <int D_> struct attention_tiles {
         }                                                                                \
     } while (0)
 
-/* Launches with `floats` floats of dynamic shared memory plus a copy of the table. */
+/* Launches with `floats` floats of dynamic shared memory plus a copy of the table. Without the
+ * attribute, dynamic and static shared memory together may have 48 KiB. */
+enum { ATTENTION_STATIC = 16 << 10 }; /* at most, bytes of static shared memory */
+
 #define ATTENTION_LAUNCH(dev, k, kernel, grid, threads, floats, ...)                     \
     do {                                                                                 \
         size_t shared_ = ((size_t)(floats) + attention_copied(k)) * sizeof(float);       \
                                                                                          \
-        if (shared_ > 48 << 10)                                                          \
+        if (shared_ > (48 << 10) - ATTENTION_STATIC)                                     \
             CUDA_CHECK(dev, cudaFuncSetAttribute(                                        \
                                 kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,     \
                                 (int)shared_));                                          \
