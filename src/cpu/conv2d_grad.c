@@ -1,4 +1,10 @@
-/* The gradients of convolutions and of linear layers on the CPU, by oneDNN. */
+/*
+ * The gradients of convolutions and of linear layers on the CPU, by oneDNN. It has no weight
+ * gradient for 1x1 convolutions with a stride and few channels (first layers of RepVGG, MobileOne,
+ * FastViT): the pixels that they read are copied, and they become linear layers.
+ */
+#include <string.h>
+
 #include "base/half.h"
 #include "cpu/computed_weights.h"
 #include "cpu/conv2d.h"
@@ -18,7 +24,8 @@ struct grad_state {
     int dy, bias;
     bool computed;
     struct computed_weights weights; /* of data gradients, if computed */
-    size_t packed;                   /* bytes of packed gradients in the workspace */
+    size_t pixels;                   /* bytes of copied pixels in the workspace, or 0 */
+    size_t packed;                   /* bytes of packed gradients in the workspace, after them */
 };
 
 /* A linear layer maps the channels of each position. */
@@ -157,6 +164,30 @@ _Static_assert((int)CONV2D_DATA_GRAD_WEIGHT == (int)LINEAR_DATA_GRAD_WEIGHT &&
                    (int)CONV2D_WEIGHT_GRAD_DY == (int)LINEAR_WEIGHT_GRAD_DY,
                "both ops have the same slots");
 
+static bool reads_pixels(const struct node *n)
+{
+    const struct conv2d_attrs *a = n->attrs;
+
+    return is_conv2d(n) && a->kernel_h == 1 && a->kernel_w == 1 && a->groups == 1 &&
+           !a->pad_h && !a->pad_w && !a->extra_h && !a->extra_w;
+}
+
+/* Makes a linear layer of a convolution that maps each pixel that it reads. */
+static void claim_pixels(struct grad_state *st, const struct device *dev, const struct tensor *x,
+                         const struct tensor *dy)
+{
+    const struct onednn_linear l = {
+        .direction = ONEDNN_BACKWARD_WEIGHTS,
+        .type = x->dtype,
+        .rows = tensor_len(dy) / tensor_channels(dy),
+        .in = tensor_channels(x),
+        .out = tensor_channels(dy),
+    };
+
+    st->prim = onednn_linear_new(dev->onednn, &l);
+    st->pixels = ((size_t)(l.rows * l.in) * dtype_size(l.type) + 63) / 64 * 64;
+}
+
 static const char *weight_grad_claim(struct region *r, struct graph *g, struct node *n,
                                      struct device *dev)
 {
@@ -172,6 +203,8 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
         n->out[0]->dtype != DTYPE_F32)
         return "oneDNN computes in fp32 and bf16 only";
     st->prim = grad_prim(dev, n, x, dy, ONEDNN_BACKWARD_WEIGHTS);
+    if (!st->prim && reads_pixels(n))
+        claim_pixels(st, dev, x, dy);
     if (!st->prim)
         return "oneDNN has no fast code for it";
 
@@ -183,21 +216,44 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
     (void)region_read(r, x);
     (void)region_read(r, dy);
     (void)region_write(r, n->out[0]);
-    region_workspace(r, st->packed + onednn_prim_scratch(st->prim));
+    region_workspace(r, st->pixels + st->packed + onednn_prim_scratch(st->prim));
     return NULL;
+}
+
+/* Copies the pixels of rows [lo, hi) of dy, over all images. */
+static void pixels_part(void *arg, int64_t lo, int64_t hi)
+{
+    const struct step *s = arg;
+    const struct conv2d_attrs *a = s->node->attrs;
+    const struct tensor *x = s->in_tensor[CONV2D_WEIGHT_GRAD_X];
+    const struct tensor *dy = s->in_tensor[CONV2D_WEIGHT_GRAD_DY];
+    int64_t rows = dy->dim[IMAGE_H], width = dy->dim[IMAGE_W];
+    size_t pixel = (size_t)x->dim[IMAGE_C] * dtype_size(x->dtype);
+
+    for (int64_t i = lo; i < hi; i++) {
+        int64_t row = i / rows * x->dim[IMAGE_H] + i % rows * a->stride_h;
+        const char *src = (const char *)s->in[0] + (size_t)(row * x->dim[IMAGE_W]) * pixel;
+        char *dst = (char *)s->workspace + (size_t)(i * width) * pixel;
+
+        for (int64_t k = 0; k < width; k++)
+            memcpy(dst + (size_t)k * pixel, src + (size_t)(k * a->stride_w) * pixel, pixel);
+    }
 }
 
 static void weight_grad_run(struct step *s, struct device *dev)
 {
     const struct grad_state *st = s->state;
-    void *packed = st->unpack ? s->workspace : s->out[0];
+    const struct tensor *dy = s->in_tensor[CONV2D_WEIGHT_GRAD_DY];
+    char *after = (char *)s->workspace + st->pixels;
+    void *packed = st->unpack ? after : s->out[0];
 
-    (void)dev;
+    if (st->pixels)
+        cpu_for(dev, dy->dim[IMAGE_N] * dy->dim[IMAGE_H], 1, pixels_part, s);
     onednn_prim_run(st->prim, &(struct onednn_args){
-                                  .src = s->in[0],
+                                  .src = st->pixels ? s->workspace : s->in[0],
                                   .weights = packed,
                                   .dst = s->in[1],
-                                  .scratch = (char *)s->workspace + st->packed,
+                                  .scratch = after + st->packed,
                               });
     if (st->unpack)
         onednn_pack_run(st->unpack, packed, s->out[0]);
