@@ -37,12 +37,9 @@ endif
 ifneq ($(SANITIZE),)
 override CFLAGS  += -fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 override LDFLAGS += -fsanitize=$(SANITIZE)
-# With more, or with checks in place instead of calls, a compiler takes a minute for each instruction
-# set. Three checks of each pointer would make the loops several times slower; the address sanitizer
-# sees what they read.
-$B/src/cpu/simd/%.o: override CFLAGS += -O1 -fno-sanitize=alignment,null,pointer-overflow \
-  $(if $(findstring clang,$(CC)),-mllvm -asan-instrumentation-with-call-threshold=0,\
-       --param asan-instrumentation-with-call-threshold=0)
+# With more, a compiler takes minutes for each instruction set. Three checks of each pointer would
+# make the loops several times slower; the address sanitizer sees what they read.
+$B/src/cpu/simd/%.o: override CFLAGS += -O1 -fno-sanitize=alignment,null,pointer-overflow
 endif
 ifneq ($(filter fuzzer-no-link,$(subst $(comma), ,$(SANITIZE))),)
 # Readers of files run none of these loops.
