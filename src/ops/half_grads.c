@@ -89,9 +89,6 @@ static bool only_update_reads(const struct graph *g, struct tensor *const *grad)
     for (int i = 0; i < g->nnode; i++) {
         const struct node *n = g->node[i];
 
-        for (int k = 0; k < n->nout; k++)
-            if (is_state(n->out[k]))
-                return false;
         for (int k = 0; k < n->nin; k++)
             if (is_state(n->in[k]) && (k != UPDATE_GRADS || !reads_all(g, n)))
                 return false;
