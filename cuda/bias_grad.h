@@ -7,8 +7,8 @@
 
 /* Returns the blocks that sum the rows of tile t, each leaving a row of sums. */
 int bias_grad_chunks(const struct device *dev, const tile *t);
-/* Adds the rows of sums [chunks][channels] in fp64; stores the first of the
- * channels in db, of this type. */
+/* Adds the rows of sums [chunks][channels] in fp64; stores the first `channels_used` in db,
+ * in `type`. */
 void bias_grad_combine(struct device *dev, const float *sums, void *db, enum dtype type,
                        int channels_used, int channels, int chunks);
 

@@ -7,6 +7,7 @@
 
 #include "cuda/kernels.h"
 #include "cuda/row_loss.h"
+#include "cuda/shared_memory.h"
 
 enum { WARPS = ROWS_BLOCK / 32, DICE_CLASSES = 256 };
 
@@ -153,6 +154,7 @@ static void dice_run(struct step *s, struct device *dev)
     int64_t classes = in.row.classes;
     unsigned blocks = row_blocks(dev, in.row.rows, ROWS_WARP);
     struct dice_class *partial = (struct dice_class *)s->workspace;
+    size_t shared = (size_t)WARPS * (size_t)classes * sizeof(*partial);
 
     if (s->node->op == &op_dice_grad) {
         WITH_ROWS(classes, THREADS, N, {
@@ -163,8 +165,8 @@ static void dice_run(struct step *s, struct device *dev)
         });
         return;
     }
-    LAUNCH(dev, dice_sums, blocks, ROWS_BLOCK,
-           (size_t)WARPS * (size_t)classes * sizeof(*partial), in, partial);
+    ALLOW_SHARED(dev, dice_sums, shared);
+    LAUNCH(dev, dice_sums, blocks, ROWS_BLOCK, shared, in, partial);
     LAUNCH(dev, dice_finish, 1, DICE_CLASSES, 0, in, (const struct dice_class *)partial,
            blocks, (float *)s->out[ROW_LOSS_LOSS], (float *)s->out[ROW_LOSS_SUMS]);
 }

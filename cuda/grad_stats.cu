@@ -2,12 +2,12 @@
  * One pass over all gradients: whether they are finite, and their norm; with gradient
  * accumulation, together with adding them to the sum. Then sets the rate of the update.
  *
- * Bytes per element: 4, or 2 of a gradient with 16 bits (ops/half_grads.h); with
- * accumulation 12 (gradient, sum read and written), where the statistics are free. A block reads GRADS_CHUNK elements, whatever the device, and
- * stores the sum of their squares in fp64, where no square of a float overflows: the sum
- * is finite exactly if all gradients are. A second launch of one block adds the blocks'
- * sums and writes the control tensor, including control_prepare's part, in the same
- * thread.
+ * Bytes per element: 4, or 2 if the gradient has 16 bits (ops/half_grads.h); with
+ * accumulation 12 (gradient, sum read and written), where the statistics are free. On every
+ * device, a block reads GRADS_CHUNK elements and stores the sum of their squares in fp64,
+ * where no square of a float overflows: the sum is finite exactly if all gradients are. A
+ * second launch of one block adds the blocks' sums and writes the control tensor,
+ * including control_prepare's part, in the same thread.
  */
 #include "ops/grad_stats.h"
 

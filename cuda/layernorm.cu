@@ -3,7 +3,7 @@
  * may be a residual sum (cuda/residual.h): it is computed here, and written if it has
  * other readers. An fp32 norm stores its result in 16 bits if all readers use 16 bits; then
  * the branch of its sum has 16 bits, too. Each step rounds to its type before the next, so
- * results are bitwise identical to those of separate kernels.
+ * fused and separate kernels return the same bits.
  */
 #include "cuda/layernorm.h"
 

@@ -6,7 +6,7 @@
  * If x is a residual sum (cuda/residual.h), its gradient is the sum of dx, rounded, and
  * the gradient that bypassed the norm. That sum is written here instead of dx, and once
  * more multiplied by the branch's factors. If the sums are fp32, dy and the branch's
- * gradient may have 16 bits. Results are bitwise identical to those of separate kernels.
+ * gradient may have 16 bits. Fused and separate kernels return the same bits.
  */
 #include "cuda/layernorm.h"
 

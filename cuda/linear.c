@@ -4,11 +4,10 @@
  *   y = x W^T [+ bias] [gelu]      dx = dy W [times the slope of gelu]
  *   dW = dy^T x [with db, the sums of dy]
  *
- * Weight gradients are fp32 or have the data's type (ops/half_grads.h), and db has that of
- * dW. relu is not fused, because cuBLASLt does not document what its relu does to NaN.
- * gelu is fused in its tanh form (MODEL.GELU_TANH), which is the library's, in 16 bits. A
- * computed bias is fp32; the library wants the data's type, so the bias is first cast into
- * the workspace.
+ * dW and db have the same type: fp32, or the type of the data (ops/half_grads.h). ReLU is
+ * not fused, because cuBLASLt does not document how it treats NaN. In 16 bits, the tanh form
+ * of GELU (MODEL.GELU_TANH) is fused; the library has no other. A computed bias is fp32; it
+ * is cast to the type of the data in the workspace, because the library requires that.
  */
 #include "ops/linear.h"
 

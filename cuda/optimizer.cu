@@ -3,9 +3,10 @@
  * the flat arrays; and the EMA without an optimizer. The formulas are in
  * ops/optimizer_list.h.
  *
- * Bytes per element, read and written: gradient 4 or 2 (ops/half_grads.h), weight 8, each moment 8, EMA 8, 16-bit
- * copy 2: 30 with one moment, 38 with two. Nothing is reset here: each backward pass
- * overwrites the gradients, and the first batch of an update overwrites their sum.
+ * Bytes per element, read and written: gradient 4 (2 if it has 16 bits, see
+ * ops/half_grads.h), weight 8, each moment 8, EMA 8, 16-bit copy 2: 30 with one moment, 38
+ * with two. Nothing is reset here: each backward pass overwrites the gradients, and the
+ * first batch of an update overwrites their sum.
  *
  * The host cuts the arrays into pieces of one segment each, or of ranges with an EMA only
  * (buffers, frozen parameters, gaps); a block processes one piece. One thread computes
@@ -127,8 +128,8 @@ static bool find_half(const struct graph *g, enum dtype *half)
 struct pieces {
     struct piece *item;
     int n, cap;
-    struct range *range;   /* per segment; NULL: not wanted */
-    const struct graph *g; /* whose gradients are packed; or NULL */
+    struct range *range;   /* per segment, or NULL */
+    const struct graph *g; /* with packed gradients, or NULL */
 };
 
 static void cut_pieces(struct pieces *p, int64_t pos, int64_t end, int segment)

@@ -15,6 +15,7 @@
 #ifndef CUDA_WINDOW_ATTENTION_H
 #define CUDA_WINDOW_ATTENTION_H
 
+#include "cuda/shared_memory.h"
 #include "cuda/tile_gemm.h"
 #include "graph/kernel.h"
 #include "ops/control.h"
@@ -89,18 +90,12 @@ template <int D_> struct attention_tiles {
         }                                                                                \
     } while (0)
 
-/* Launches with `floats` floats of dynamic shared memory plus a copy of the table. Without the
- * attribute, dynamic and static shared memory together may have 48 KiB. */
-enum { ATTENTION_STATIC = 16 << 10 }; /* at most, bytes of static shared memory */
-
+/* Launches with `floats` floats of dynamic shared memory plus a copy of the table. */
 #define ATTENTION_LAUNCH(dev, k, kernel, grid, threads, floats, ...)                     \
     do {                                                                                 \
         size_t shared_ = ((size_t)(floats) + attention_copied(k)) * sizeof(float);       \
                                                                                          \
-        if (shared_ > (48 << 10) - ATTENTION_STATIC)                                     \
-            CUDA_CHECK(dev, cudaFuncSetAttribute(                                        \
-                                kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,     \
-                                (int)shared_));                                          \
+        ALLOW_SHARED(dev, kernel, shared_);                                              \
         LAUNCH(dev, kernel, grid, threads, shared_, __VA_ARGS__);                        \
     } while (0)
 

@@ -31,7 +31,7 @@
 # With TIME=ROUNDS, times a training step instead: trainc and PyTorch in turns, with the same
 # archive, images of the size for which the network was trained, in batches of BATCH (8), bf16 or
 # DTYPE=fp32, and torch.compile or MODE=eager. Prints the medians in images per second, and their
-# ratio; with RESULTS, only for networks that have no line in that file yet.
+# ratio; with RESULTS, only for networks without a line of this type and mode in that file.
 set -u
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -114,15 +114,15 @@ time_net() {
       AMP.DTYPE bf16 TRAIN.EMA.ENABLE False >"$log/line" 2>&1 || { echo "$1 fails: $(tail -n 1 "$log/line")"; return; }
     rate <"$log/line" >>"$log/trainc"
   done
-  echo "$(median <"$log/trainc") $(median <"$log/torch")" | awk -v what="$1 $dtype batch $batch" -v mode="$mode" \
-    '{printf "%s: trainc %s img/s, PyTorch %s %s img/s, ratio %.2f\n", what, $1, mode, $2, $1 / $2}'
+  echo "$(median <"$log/trainc") $(median <"$log/torch")" | awk -v what="$1 $dtype $mode batch $batch" \
+    '{printf "%s: trainc %s img/s, PyTorch %s img/s, ratio %.2f\n", what, $1, $2, $1 / $2}'
   [ -n "${FOLDER:-}" ] || rm -f "$file.pt2"
 }
 
 if [ -n "${TIME:-}" ]; then
   touch "$results"
   for net in "$@"; do
-    grep -qE "^$net (fails|${DTYPE:-bf16})" "$results" || time_net "$net" | tee -a "$results"
+    grep -qE "^$net (fails|${DTYPE:-bf16} ${MODE:-compiled})" "$results" || time_net "$net" | tee -a "$results"
   done
   exit
 fi

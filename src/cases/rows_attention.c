@@ -173,6 +173,13 @@ const struct op_case rows_attention[] = {
      .small = {.dim = {1, 30, 33, 24}, .out = 2},
      SWIN1,
      WIDE},
+    /* its tiles and table have 47 KiB of shared memory, besides static arrays */
+    {.name = "cosine attention of 576",
+     .slow = true,
+     ATTENTION(cosine_attention, .window_h = 24, .window_w = 24),
+     .small = {.dim = {1, 24, 24, 96}, .out = 1},
+     SWINV2,
+     WIDE},
     {.name = "window_attention of 49, dropout",
      ATTENTION(window_attention, .window_h = 7, .window_w = 7, .shift_h = 3, .shift_w = 3,
                .dropout = 0.3f),

@@ -18,7 +18,7 @@ struct strbuf;
 struct device_options {
     int index;               /* cuda:N */
     int threads;             /* CPU threads; 0: all */
-    const char *kernels;     /* choices() of a checkpoint; NULL: read them from `cache` */
+    const char *kernels;     /* choices() of a checkpoint, or NULL to read `cache` */
     const char *description; /* a device that is not installed: its name or JSON file;
                               * or NULL */
 

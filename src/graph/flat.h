@@ -1,9 +1,9 @@
 /*
  * Flat state: all parameters are in one fp32 array, in *reverse* order of creation (the
  * order in which the backward phase finishes gradients), frozen ones after trained ones
- * (those of graph_hold() count as trained), buffers after both. Gradients, moments, and EMA
- * use the same offsets, except packed gradients (ops/half_grads.h); gradients and moments
- * end with the trained part. Every tensor starts at a multiple of 64 bytes; the
+ * (graph_hold() keeps a parameter in the trained part), buffers after both. Gradients,
+ * moments, and EMA have the offsets of the weights, except packed gradients
+ * (ops/half_grads.h). Gradients and moments cover the trained part only. Every tensor starts at a multiple of 64 bytes; the
  * gaps are zero and stay zero.
  *
  * Constants, the weights of a second net that only helps in training (builder.layer_prefix),

@@ -16,7 +16,7 @@ static bool is_state(const struct tensor *t)
     return t->memory == MEMORY_GRADS && !t->producer;
 }
 
-/* True if n reads all gradients, those of one process and one loss. */
+/* True if n reads all gradients of a single process and a single loss. */
 static bool reads_all(const struct graph *g, const struct node *n)
 {
     const struct grad_stats_attrs *a = n->attrs;
@@ -44,7 +44,8 @@ static const struct segment *segment_of(const struct flat *f, int64_t pos)
     return low < f->ntrained && f->segment[low].offset <= pos ? &f->segment[low] : NULL;
 }
 
-/* Finds the gradient of each trained parameter; false if one is none of theirs. */
+/* Finds the gradient of each trained parameter. Returns false if a gradient belongs to no
+ * parameter, or two belong to the same one. */
 static bool find_grads(const struct graph *g, struct tensor **grad)
 {
     const struct flat *f = g->flat;
@@ -64,7 +65,7 @@ static bool find_grads(const struct graph *g, struct tensor **grad)
     return true;
 }
 
-/* True if each segment of the optimizer belongs to one parameter with a gradient. */
+/* True if each segment of the optimizer lies within one parameter that has a gradient. */
 static bool has_grads(const struct graph *g, const struct optimizer_attrs *a,
                       struct tensor *const *grad)
 {

@@ -1,8 +1,8 @@
 /*
- * Weight gradients in 16 bits, for backends whose kernels can write them. Gradients are
- * fp32 for sums: over micro-batches, processes, or losses. If only grad_stats and
+ * Weight gradients in 16 bits, for backends whose kernels can write them. Gradients that are
+ * summed over micro-batches, processes, or losses are fp32. If only grad_stats and
  * optimizers read them, the gradient of a 16-bit weight may have 16 bits, as in PyTorch,
- * where it has the type of the weight's copy. An inf in it is found by grad_stats.
+ * where it has the type of the weight's copy. grad_stats finds infinities in it.
  *
  * Gradients are then packed: one after another in the order of the weights, each with its
  * own type, at multiples of 64 bytes. grad_stats and the optimizers read them as bytes
@@ -32,9 +32,10 @@ struct half_grads_place {
 
 /* True if `grads`, an input of grad_stats or of an optimizer, is packed. */
 bool half_grads_packed(const struct tensor *grads);
-/* Returns the place of the packed gradient of element `pos` of the weights; len 0: none. */
+/* Returns the place of the packed gradient of element `pos` of the weights; its len is 0 if there
+ * is none. */
 struct half_grads_place half_grads_find(const struct graph *g, int64_t pos);
-/* Returns the 16-bit type of packed gradients; DTYPE_F32: they are not packed. */
+/* Returns the 16-bit type of packed gradients; DTYPE_F32 if they are not packed. */
 enum dtype half_grads_dtype(const struct graph *g);
 
 /* Copies packed gradients to fp32 at the offsets of the weights (trained_len elements). */
