@@ -152,7 +152,7 @@ unit: $(UNIT) emulator ## unit tests only; SANITIZE=address,undefined to check m
 	@EMULATED=$E scripts/tests.sh $(EMU_RUN) $(UNIT)
 
 # What takes long without a GPU.
-LONG := $(addprefix tests/e2e/,ranks_fail.sh ranks_random.sh deb.sh wheel.sh instructions.sh)
+LONG := $(addprefix tests/e2e/,ranks_fail.sh ranks_random.sh deb.sh wheel.sh instructions.sh aarch64.sh)
 
 test: ## packages, build, unit tests, end-to-end tests and headers
 	@scripts/deps.sh
@@ -174,7 +174,7 @@ check-gpu: $(BIN) $(TEST) $(CUDA_BENCH) ## all that only a run on a GPU can show
 test-onednn3: ## after make test: the CPU backend with oneDNN 3.2, which scripts/onednn3.sh downloads
 
 test-aarch64: ## a build for aarch64, tested with qemu where scripts/aarch64.sh finds what it needs
-	@scripts/aarch64.sh test
+	@TESTS_LIMIT=3600 scripts/tests.sh tests/e2e/aarch64.sh
 
 demo: ## packages, build, generated images, training, evaluation
 	@scripts/demo.sh
