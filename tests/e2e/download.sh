@@ -147,6 +147,8 @@ if command -v python3 >/dev/null && [ "$(id -u)" = 0 ] && mkdir -p small && moun
   HF_HOME=$dir/small fetch
   [ $? = 1 ] && [ "$(wc -l <log)" = 1 ] && expect_line "needs 2.9 MiB, and its disk has" || fail "a full disk"
   umount small
+else
+  echo "a full disk: skipped, as tmpfs cannot be mounted here"
 fi
 fresh
 mkdir hf && touch hf/hub
@@ -182,6 +184,8 @@ if command -v script >/dev/null; then
   fresh slow
   HF_HUB_DISABLE_PROGRESS_BARS=1 script -qec "'$trainc' models --pretrained $name --download" log >/dev/null
   grep -q "%|" log && fail "HF_HUB_DISABLE_PROGRESS_BARS"
+else
+  echo "a progress bar: skipped, as script is not installed"
 fi
 
 # https:// with an untrusted certificate.
@@ -203,6 +207,8 @@ if command -v openssl >/dev/null && openssl req -x509 -newkey rsa:2048 -nodes -k
   SSL_CERT_FILE=$dir/cert.pem HF_ENDPOINT=https://localhost:$port fetch
   refused 1 "redirects to what is no https:// address"
   kill $tls
+else
+  echo "https: skipped, as openssl cannot make a certificate"
 fi
 
 finish

@@ -38,7 +38,11 @@ is "trainc --cfg some" ""
 [ "$(tab "trainc ")" = "$("$trainc" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p' | xargs)" ] ||
   fail "Tab after trainc: not all verbs: $(tab "trainc ")"
 "$trainc" help --completion zsh >_trainc || fail "--completion zsh"
-if command -v zsh >/dev/null; then zsh -n _trainc || fail "zsh does not read its script"; fi
+if command -v zsh >/dev/null; then
+  zsh -n _trainc || fail "zsh does not read its script"
+else
+  echo "completion of zsh: skipped, as zsh is not installed"
+fi
 "$trainc" help --completion fish >trainc.fish || fail "--completion fish"
 if command -v fish >/dev/null; then
   fish_is() { # LINE WORD...: what fish offers
@@ -52,6 +56,8 @@ if command -v fish >/dev/null; then
   fish_is "trainc eval --repo" "--report"
   fish_is "trainc train TRAIN.BASE" "TRAIN.BASE_LR="
   fish_is "trainc --cfg trainc.f" "trainc.fish"
+else
+  echo "completion of fish: skipped, as fish is not installed"
 fi
 refuses "unknown shell 'csh'; choose bash, zsh, or fish" "$trainc" help --completion csh
 
@@ -62,6 +68,7 @@ for want in '^trainc [0-9.]*$' '^commit: ' '^compiler: .* [0-9]' '^devices: .*cp
 done
 
 # The manual page has a paragraph for each flag of --help.
+command -v groff >/dev/null || echo "manual pages in groff: skipped, as groff is not installed"
 for verb in $("$trainc" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do
   "$trainc" help --man "$verb" >page || fail "--man $verb"
   want=$("$trainc" help "$verb" --all | grep -c '^  [-@]')

@@ -6,9 +6,9 @@
 #   tests/e2e/wheel.sh
 . "$(dirname "$0")/lib.bash"
 command -v patchelf >/dev/null ||
-  { echo "wheel: skipped, as there is no patchelf (scripts/deps.sh patchelf)"; exit 0; }
+  { echo "wheel: skipped, as there is no patchelf (scripts/deps.sh patchelf)"; exit 77; }
 python3 -c 'import venv, ensurepip' 2>/dev/null ||
-  { echo "wheel: skipped, as python3 cannot make environments (scripts/deps.sh python3-venv)"; exit 0; }
+  { echo "wheel: skipped, as python3 cannot make environments (scripts/deps.sh python3-venv)"; exit 77; }
 clean() { env -i PATH=/usr/bin:/bin LD_LIBRARY_PATH= HOME="$dir" "$@"; }
 
 own_libraries() { # BINARY: fails for each library outside its folder except the system's

@@ -96,6 +96,8 @@ if ! ldconfig -p 2>/dev/null | grep -q 'libcudnn.so.9'; then
     says "$setting" "cuDNN .*($dir/env/lib/python3.11/site-packages/nvidia/cudnn/lib/libcudnn.so.9)"
     says "$setting" "cuBLASLt .*nvidia/cu13/lib/libcublasLt.so.13)"
   done
+else
+  echo "libraries of Python packages: skipped, as the system has a cuDNN"
 fi
 
 # A GPU's description has everything that cuDNN reports about it.
