@@ -6,16 +6,9 @@
 # decoded images on disk.
 #
 #   tests/e2e/background.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-./trainc}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-background.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
+. "$(dirname "$0")/lib.bash"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
 "$trainc" synth shapes --out shapes --classes 4 --train 64 --val 22 --size 16 2>/dev/null || exit 1
 train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --epochs 6 --tensorboard)
 background=("${train[@]}" --output background --result r.json --opts TRAIN.VALIDATE=background)
@@ -36,8 +29,8 @@ same() { # FOLDER WHAT
   [ -z "$(ls "$1/$run" | grep validate)" ] || fail "$2: files are left"
 }
 
-"${train[@]}" --output inline --result in.json >log 2>&1 || { cat log; fail "inline"; }
-"${background[@]}" >log 2>&1 || { cat log; fail "background"; }
+"${train[@]}" --output inline --result in.json >log 2>&1 || fail "inline"
+"${background[@]}" >log 2>&1 || fail "background"
 same background "undisturbed"
 [ "$(grep -c "in the background)" log)" = 6 ] || fail "not said"
 [ -z "$(pgrep -f "$dir/background")" ] || fail "an evaluator is left"
@@ -53,9 +46,9 @@ while kill -0 $pid 2>/dev/null; do
   [ -n "$child" ] && [ $killed -lt 2 ] && sleep 0.1 && kill -9 "$child" 2>/dev/null && killed=$((killed + 1))
   sleep 0.02
 done
-wait $pid || { cat log; fail "a killed evaluator ends the run"; }
+wait $pid || fail "a killed evaluator ends the run"
 [ $killed = 2 ] && [ "$(grep -c "the background evaluator ended (signal 9): restarting it" log)" = 2 ] ||
-  { cat log; fail "killed $killed times, and not said"; }
+  fail "killed $killed times, and not said"
 same background "a killed evaluator"
 echo "ok: a killed evaluator"
 
@@ -70,9 +63,9 @@ pid=$!
 cp own new && mv new own
 for ((i = 0; i < 200; i++)); do child=$(pgrep -P $pid -f "eval --cfg") && break; sleep 0.02; done
 kill -STOP $child || fail "no evaluator"
-wait $pid || { cat log; fail "an evaluator that hangs ends the run"; }
+wait $pid || fail "an evaluator that hangs ends the run"
 grep -q "the background evaluator sent no message for 2 seconds (DIST.TIMEOUT) and was killed: restarting it" log &&
-  grep -q "waiting for the background evaluator: [1-6] checkpoint" log || { cat log; fail "an evaluator that hangs: not said"; }
+  grep -q "waiting for the background evaluator: [1-6] checkpoint" log || fail "an evaluator that hangs: not said"
 same background "an evaluator that hangs"
 rm -rf background
 "${background[@]}" >log 2>&1 &
@@ -86,7 +79,7 @@ kill -0 $pid 2>/dev/null && fail "SIGTERM: the run waits for an evaluator that h
 kill -9 $child 2>/dev/null
 wait $pid
 [ $? = 143 ] || fail "SIGTERM: not validated, and the exit code says it is done"
-"${background[@]}" >log 2>&1 || { cat log; fail "after an evaluator that hangs"; }
+"${background[@]}" >log 2>&1 || fail "after an evaluator that hangs"
 grep -q '"best_epoch"' "background/$run/result.json" || fail "result.json is that of the run before, which has no scores"
 same background "after an evaluator that hangs"
 [ -z "$(pgrep -f "$dir/background")" ] || fail "an evaluator that hangs is left"
@@ -100,7 +93,7 @@ for lines in 1 3 5; do
   while ! [ "$(scores background 2>/dev/null | wc -l)" -ge $lines ] && kill -0 $pid 2>/dev/null; do sleep 0.01; done
   kill -9 $pid
   wait $pid 2>/dev/null
-  "${background[@]}" >log 2>&1 || { cat log; fail "killed after $lines scores: does not go on"; }
+  "${background[@]}" >log 2>&1 || fail "killed after $lines scores: does not go on"
   same background "killed after $lines scores"
 done
 # The restarted run has no steps left to train.
@@ -110,15 +103,15 @@ pid=$!
 while ! [ -e "background/$run/ckpt_epoch_5.safetensors" ] && kill -0 $pid 2>/dev/null; do sleep 0.005; done
 kill -9 $pid
 wait $pid 2>/dev/null
-"${background[@]}" >log 2>&1 || { cat log; fail "killed at the end: does not go on"; }
+"${background[@]}" >log 2>&1 || fail "killed at the end: does not go on"
 same background "killed at the end"
 # Files with similar names, such as backups and partial copies, are not checkpoints to validate.
 last=$(sed -n 's/.*"kind":"val".*"step":\([0-9]*\).*/\1/p' "background/$run/metrics.jsonl" | sort -n | tail -1)
 for ending in .safetensors .safetensors~ .safetensors.tmp.part "" "~"; do
   cp "background/$run/ckpt_epoch_5.safetensors" "background/$run/validate_step_$last$ending"
 done
-"${background[@]}" >log 2>&1 || { cat log; fail "files that are called alike"; }
-grep -q "1 checkpoint of the previous process is still to be evaluated" log || { grep "of before" log; fail "a backup is evaluated"; }
+"${background[@]}" >log 2>&1 || fail "files that are called alike"
+grep -q "1 checkpoint of the previous process is still to be evaluated" log || fail "a backup is evaluated"
 [ "$(ls "background/$run" | grep -c "^validate_step_$last")" = 4 ] || { ls "background/$run"; fail "somebody's own file is deleted"; }
 rm -f "background/$run/validate_step_"*
 same background "files that are called alike"
@@ -126,13 +119,13 @@ echo "ok: a killed run catches up"
 
 # With two ranks, the first one runs the evaluator. An early stop ends both.
 rm -rf background
-mpirun --oversubscribe -n 2 "${background[@]}" DATA.BATCH_SIZE=4 TRAIN.EARLY_STOP=20 >log 2>&1 || { cat log; fail "two ranks"; }
+mpirun --oversubscribe -n 2 "${background[@]}" DATA.BATCH_SIZE=4 TRAIN.EARLY_STOP=20 >log 2>&1 || fail "two ranks"
 [ "$(scores background | wc -l)" = 6 ] || fail "two ranks: $(scores background | wc -l) scores"
 
 # Validation by hand, and from decoded images that both processes share.
 rm -rf background
 "$trainc" train --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --output background \
-  --result r.json --cache mmap --opts TRAIN.VALIDATE=background TRAIN.EPOCHS=6 LOG.TENSORBOARD=True DATA.INDEX_DIR=kept >log 2>&1 || { cat log; fail "decoded images"; }
+  --result r.json --cache mmap --opts TRAIN.VALIDATE=background TRAIN.EPOCHS=6 LOG.TENSORBOARD=True DATA.INDEX_DIR=kept >log 2>&1 || fail "decoded images"
 same background "decoded images"
 [ "$(ls -d kept/cache-* 2>/dev/null | wc -l)" -ge 1 ] || fail "no cache on disk"
 rm -rf background
@@ -140,21 +133,21 @@ rm -rf background
   while ! [ -S "background/$run/validate.sock" ]; do sleep 0.005; done
   exec "$trainc" eval --cfg "background/$run/config.yaml" --device ref --watch "background/$run/validate.sock" --log-level debug >hand 2>&1
 ) &
-"${background[@]}" DEBUG.REDZONES=False >log 2>&1 || { cat log; fail "by hand"; }
+"${background[@]}" DEBUG.REDZONES=False >log 2>&1 || fail "by hand"
 wait
-[ "$(scores background | wc -l)" = 6 ] || { cat log hand; fail "by hand: $(scores background | wc -l) scores"; }
+[ "$(scores background | wc -l)" = 6 ] || { cat hand; fail "by hand: $(scores background | wc -l) scores"; }
 echo "ok: two ranks, by hand, decoded images"
 
 refused() { # PATTERN ARGUMENT...
   local says=$1
   shift
   "${train[@]}" --output no "$@" >log 2>&1
-  [ $? = 2 ] && [ "$(grep -c "^trainc: error:.*$says" log)" = 1 ] || { cat log; fail "not refused: $says"; }
+  [ $? = 2 ] && [ "$(grep -c "^trainc: error:.*$says" log)" = 1 ] || fail "not refused: $says"
 }
 refused "the schedule plateau, which needs the score of each epoch" --sched plateau --opts TRAIN.VALIDATE=background
 refused "TRAIN.VALIDATE_DEVICE gpu is no device" --opts TRAIN.VALIDATE=background TRAIN.VALIDATE_DEVICE=gpu
 "$trainc" eval --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --watch nowhere/validate.sock >log 2>&1
-[ $? = 1 ] && grep -q "no training run listens on this socket" log || { cat log; fail "no socket"; }
+[ $? = 1 ] && grep -q "no training run listens on this socket" log || fail "no socket"
 [ ! -e no ] || fail "a refused run has a folder"
 
-[ $fails = 0 ] && echo "background: passed" || { echo "background: $fails failed"; exit 1; }
+finish

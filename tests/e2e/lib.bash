@@ -1,10 +1,10 @@
-# Shared code of the scripts in tests/e2e; each of them sources it first:
+# Shared code of the scripts in tests/e2e and tests/emulator; each of them sources it first:
 #
-#   . "$(dirname "$0")/lib.bash"
+#   . "$(dirname "$0")/lib.bash" [PROGRAM]
 #
 # It changes to a new temporary folder ($dir), which is deleted at exit. $trainc is the program:
-# the script's first argument, or ./trainc. $here is the root of the source tree. A script ends
-# with `finish`.
+# PROGRAM, the script's first argument, or ./trainc. $here is the root of the source tree. A script
+# ends with `finish`.
 # shellcheck shell=bash disable=SC2034
 set -u
 trainc=$(realpath "${1:-${TRAINC:-./trainc}}")

@@ -3,14 +3,8 @@
 # report when all is well, and that it detects failures.
 #
 #   tests/emulator/check_gpu.sh [FOLDER]
-set -u
 emulated=$(realpath "${1:-${EMULATED:-build/cc/emulated}}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-bundled.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/../e2e/lib.bash" "$emulated/../trainc-emulated"
 
 cd "$here" || exit 1
 TRAINC=$emulated/../trainc-emulated TESTS=$emulated/tests PACK=cat \
@@ -24,7 +18,7 @@ state() { # NAME STATE: what result.json says of an item
 import json, sys
 r = json.load(open(sys.argv[1]))
 sys.exit([i["state"] for i in r["items"] if i["name"] == sys.argv[2]] != [sys.argv[3]])' \
-    "$RESULT" "$1" "$2" || { cat log; fail "$1 is not $2: $(cat "$RESULT")"; }
+    "$RESULT" "$1" "$2" || fail "$1 is not $2: $(cat "$RESULT")"
 }
 
 # A Python with torch, as far as the script queries it.
@@ -40,8 +34,8 @@ chmod +x python
 PYTHON=$dir/python check devices descriptions speed start overflow steady_state ema memcheck || fail "exit code $?"
 for name in devices descriptions speed overflow steady_state ema; do state $name passed; done
 for name in start memcheck; do state $name skipped; done
-grep -q "6 passed, 0 failed, 2 skipped" log || fail "no summary: $(tail -1 log)"
-grep -q "resnet20 .* 8 .* fp16 .* 100.0 .* %.* x$" log || { cat log; fail "no table of speeds"; }
+grep -q "6 passed, 0 failed, 2 skipped" log || fail "no summary"
+grep -q "resnet20 .* 8 .* fp16 .* 100.0 .* %.* x$" log || fail "no table of speeds"
 python3 - "$RESULT" <<'EOF' || fail "not all is in the one file: $(cat "$RESULT")"
 import json, sys
 r = json.load(open(sys.argv[1]))
@@ -67,7 +61,7 @@ echo "$*" >>"$(dirname "$0")/calls"
 EOF
 chmod +x compiler
 mkdir out
-PYTHON=$dir/compiler QUICK=1 OUT=$dir/out RESULT='' check devices speed nodes || { cat log; fail "quick: exit code $?"; }
+PYTHON=$dir/compiler QUICK=1 OUT=$dir/out RESULT='' check devices speed nodes || fail "quick: exit code $?"
 python3 - out/check_gpu.json calls <<'EOF' || fail "quick: $(cat log calls)"
 import json, sys
 r = json.load(open(sys.argv[1]))
@@ -93,13 +87,13 @@ s = socket.socket()
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("", 29533)); s.listen(); time.sleep(600)' &
 listener=$!
-TRAINC_NCCL=$emulated/libnccl.so.2 EMULATOR_GPUS=2 check gpus || fail "gpus: $(cat log)"
+TRAINC_NCCL=$emulated/libnccl.so.2 EMULATOR_GPUS=2 check gpus || fail "gpus"
 kill $listener
 state gpus passed
 PYTHON=/bin/false check speed || fail "speed without torch: exit code $?"
 state speed passed
-grep -q "PyTorch: .*no comparison" log || { cat log; fail "no line that there is no torch"; }
-check step_swin_tiny || fail "step_swin_tiny: $(cat log)"
+grep -q "PyTorch: .*no comparison" log || fail "no line that there is no torch"
+check step_swin_tiny || fail "step_swin_tiny"
 
 # A call that fails, steps that wait, runs that differ, and an unknown item.
 EMULATOR_FAIL=launch:400 check captured_is_eager && fail "a launch that fails was not noticed"
@@ -154,7 +148,7 @@ chmod +x sanitizer
 sanitized() { # SAYS STATE PATTERN
   SAYS=$1 SANITIZER=$dir/sanitizer SANITIZE_LIMIT=20 check racecheck
   state racecheck "$2"
-  grep -q "$3" log || { cat log; fail "sanitizer, $1: $(tail -1 log)"; }
+  grep -q "$3" log || fail "sanitizer, $1"
 }
 sanitized nothing passed "0 errors: fp32 clean; bf16 clean; fp16 clean$"
 sanitized race failed "fp16 found: 1, Error: Race reported"
@@ -169,10 +163,10 @@ exec "$(dirname "$0")/trainc-gpu/bin/trainc" "$@"
 EOF
 chmod +x forgets
 TRAINC=$dir/forgets check resume && fail "a run that started over was not noticed"
-grep -q "update 2: started over" log || fail "no word of where it was killed: $(cat log)"
+grep -q "update 2: started over" log || fail "no word of where it was killed"
 ITEM_LIMIT=1 check ops && fail "an item took longer than its limit"
 state ops failed
-grep -q "not done within 1 s" log || fail "no word of the limit: $(cat log)"
+grep -q "not done within 1 s" log || fail "no word of the limit"
 LIMIT=2 check ops && fail "an item went on after the limit of all"
 state ops skipped
 CUDA_VISIBLE_DEVICES= TRAINC=$here/trainc check && fail "a machine without a GPU passed"
@@ -182,4 +176,4 @@ LIMIT=0 check devices && fail "an item began after the limit"
 state devices skipped
 check nothing && fail "an item that is not there passed"
 
-[ $fails = 0 ] && echo "check_gpu: passed" || { echo "check_gpu: $fails failed"; exit 1; }
+finish

@@ -6,18 +6,9 @@
 # line.
 #
 #   tests/emulator/gpus.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-gpus.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
+. "$(dirname "$0")/../e2e/lib.bash" "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=$dir
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-tensors() { tail -c +$((9 + $(od -An -t u8 -N 8 "$1"))) "$1"; }
-weights() { tensors "$1"/*/default/last.safetensors; }
+weights() { tensor_bytes "$1"/*/default/last.safetensors; }
 same() { # FOLDER FOLDER
   cmp -s <(weights "$1") <(weights "$2") && [ "$(weights "$1" | wc -c)" -gt 100000 ] || fail "$2: other weights than $1"
 }
@@ -114,11 +105,11 @@ done
 # While a GPU waits in a collective, the driver waits for it to load the next kernel's code.
 EMULATOR_LAZY=1 EMULATOR_LOADS=1 timeout -k 5 120 "$trainc" "${cfg[@]}" --amp-dtype fp16 --deterministic --batch-size 4 --max-steps 4 \
   --output loads --device cuda:0,1 --opts CUDNN.CACHE= AMP.INIT_SCALE=256 DIST.BUCKET_MB=1 >log 2>&1 ||
-  { tail -3 log; fail "code is loaded while another GPU waits"; }
+  fail "code is loaded while another GPU waits"
 same threads loads
 # One GPU with the same batch sees half of the images, so its weights must differ.
 "$trainc" "${cfg[@]}" --amp-dtype fp16 --deterministic --batch-size 4 --max-steps 4 --output one --device cuda \
-  --opts CUDNN.CACHE= AMP.INIT_SCALE=256 >log 2>&1 || { cat log; fail "one GPU"; }
+  --opts CUDNN.CACHE= AMP.INIT_SCALE=256 >log 2>&1 || fail "one GPU"
 cmp -s <(weights one) <(weights threads) && fail "two GPUs train as one"
 
 # The same number of images per step, without batch norms: equals one GPU up to rounding.
@@ -137,7 +128,7 @@ losses() { sed -n 's/.*"kind":"train".*"loss":\([^,]*\),.*/\1/p' "$1"/*/*/metric
 for how in "cuda 8" "cuda:0,1 4"; do
   read -r device batch <<<"$how"
   "$trainc" --cfg tiny.yaml --device "$device" --batch-size "$batch" --max-steps 3 --disable-amp --output "swin$batch" \
-    --opts CUDNN.ALLOW_TF32=False >log 2>&1 || { cat log; fail "swin on $device"; }
+    --opts CUDNN.ALLOW_TF32=False >log 2>&1 || fail "swin on $device"
 done
 [ "$(losses swin8 | wc -l)" = 3 ] && [ "$(losses swin8)" = "$(losses swin4)" ] ||
   fail "two GPUs with 4 images each are not one with 8: $(losses swin8 swin4 | tr '\n' ' ')"
@@ -173,7 +164,7 @@ for how in "cuda 8" "cuda:0,1 4"; do
   read -r device batch <<<"$how"
   "$trainc" "${cfg[@]}" --device "$device" --batch-size "$batch" --max-steps 3 --disable-amp --sync-bn \
     --output "norms$batch" --opts CUDNN.ALLOW_TF32=False CUDNN.CACHE= PRINT_FREQ=1 CUDNN.DETERMINISTIC=True AUG.MIXUP=0 >log 2>&1 ||
-    { cat log; fail "sync-bn on $device"; }
+    fail "sync-bn on $device"
 done
 [ "$(losses norms8 | wc -l)" = 3 ] && [ "$(losses norms8)" = "$(losses norms4)" ] ||
   fail "batch norms over two GPUs: $(losses norms8 norms4 | tr '\n' ' ')"
@@ -183,8 +174,8 @@ export EMULATOR_GPUS=4
 for how in 2 4; do
   keys=(MODEL.SYNC_BN=True MODEL.SYNC_BN_GROUP=$how)
   run norms-of-$how cuda:0,1,2,3 --batch-size 2
-  "$trainc" "${args[@]}" >log 2>&1 || { cat log; fail "norms of $how"; }
-  grep -q "over the batches of $how processes" log || { cat log; fail "norms of $how: not said"; }
+  "$trainc" "${args[@]}" >log 2>&1 || fail "norms of $how"
+  grep -q "over the batches of $how processes" log || fail "norms of $how: not said"
 done
 cmp -s <(weights norms-of-2) <(weights norms-of-4) && fail "pairs have the statistics of all"
 keys=(MODEL.SYNC_BN=True MODEL.SYNC_BN_GROUP=2)
@@ -196,7 +187,7 @@ export EMULATOR_GPUS=2
 # Evaluation counts each image once.
 for how in "cuda:0" "cuda:0,1"; do
   "$trainc" eval --resume threads/*/default/last.safetensors --data-path shapes --device $how --batch-size 4 \
-    --result eval.json >log 2>&1 || { cat log; fail "eval on $how"; }
+    --result eval.json >log 2>&1 || fail "eval on $how"
   printf '%.4g %.4g\n' "$(value eval.json val_loss)" "$(value eval.json val_top1)" >>evals
 done
 [ "$(sort -u evals | wc -l)" = 1 ] && [ "$(wc -l <evals)" = 2 ] || fail "eval depends on the GPUs: $(cat evals)"
@@ -206,7 +197,7 @@ steps() { for i in "${!args[@]}"; do [ "${args[i]}" != --max-steps ] || args[i +
 run whole cuda:0,1
 steps 9
 long=("${args[@]}" TRAIN.SAVE_STEPS=2)
-"$trainc" "${long[@]}" >log 2>&1 || { cat log; fail "undisturbed"; }
+"$trainc" "${long[@]}" >log 2>&1 || fail "undisturbed"
 mv whole undisturbed
 for sig in KILL TERM; do
   rm -rf whole
@@ -215,7 +206,7 @@ for sig in KILL TERM; do
   while ! grep -q '"step":4,' whole/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.02; done
   kill -$sig $pid
   wait $pid
-  "$trainc" "${long[@]}" >log 2>&1 || { cat log; fail "SIG$sig: does not go on"; }
+  "$trainc" "${long[@]}" >log 2>&1 || fail "SIG$sig: does not go on"
   grep -q "resumed from" log || fail "SIG$sig: did not resume"
   same undisturbed whole
 done
@@ -234,7 +225,7 @@ for ((i = 0; i < 150; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; do
 kill -0 $pid 2>/dev/null && { kill -CONT "$child"; kill $pid; fail "a hanging process is waited for"; }
 kill -CONT "$child" 2>/dev/null
 wait $pid
-grep -q "waited 2 seconds for the other processes (DIST.TIMEOUT)" log || { tail -3 log; fail "hanging: no word"; }
+grep -q "waited 2 seconds for the other processes (DIST.TIMEOUT)" log || fail "hanging: no word"
 
 # Without MPI, the waiting ranks name the missing one, too: a rank that never starts, the first or
 # another, and one that hangs.
@@ -251,7 +242,7 @@ named() { # NAME RANKS WHO: each of these ranks names WHO, and none names anothe
     wait "${pids[r]}" && fail "$1: rank $r ends well"
   done
   cat log.[$(echo "$2" | tr -d ' ')] >log
-  grep -q "(DIST.TIMEOUT), .*: $3 hangs, or its machine is gone" log || { tail -3 log; fail "$1: not named"; }
+  grep -q "(DIST.TIMEOUT), .*: $3 hangs, or its machine is gone" log || fail "$1: not named"
   grep "DIST.TIMEOUT" log | grep -v ": $3 hangs" && fail "$1: another one is named"
 }
 meet=$((port + 20))
@@ -279,13 +270,13 @@ done
 
 # NCCL allocates memory: a batch that fits one GPU may not fit with a second GPU.
 run alone cuda:0
-EMULATOR_MEMORY=1G "$trainc" "${args[@]}" >log 2>&1 || { tail -2 log; fail "one GPU of 1 GiB"; }
+EMULATOR_MEMORY=1G "$trainc" "${args[@]}" >log 2>&1 || fail "one GPU of 1 GiB"
 
 # Impossible settings.
 refused() { # PATTERN COMMAND...
   timeout 60 "${@:2}" >log 2>&1 && fail "not refused: ${*:2}"
-  grep -q -- "$1" log || fail "no '$1': $(tail -2 log)"
-  [ "$(grep -c 'error: ' log)" = 1 ] || fail "more than one line: $(cat log)"
+  grep -q -- "$1" log || fail "no '$1'"
+  [ "$(grep -c 'error: ' log)" = 1 ] || fail "more than one line"
 }
 # DIST.SHARD_EXPERTS: experts on two GPUs give the weights of experts on each, up to the order of sums.
 moe=MODEL.SWIN_MOE
@@ -332,4 +323,4 @@ run refused cuda:1
 refused "2 processes on this machine need a device each: cuda, or a list with one number per process" \
   mpirun --oversubscribe -n 2 "$trainc" "${args[@]}"
 
-[ $fails = 0 ] && echo "gpus: passed" || { echo "gpus: $fails failed"; exit 1; }
+finish

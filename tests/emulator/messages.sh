@@ -4,15 +4,7 @@
 # while a graph is recorded and kernel by kernel.
 #
 #   tests/emulator/messages.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-messages.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/../e2e/lib.bash" "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}"
 "$trainc" synth shapes --out shapes --classes 4 --train 24 --val 8 --size 16 >/dev/null 2>&1
 
 # Without fused plans, no plan is tried before the first step.
@@ -27,7 +19,7 @@ expect() { # CALL:N, then patterns of the line
     rc=$?
     grep -q error: out.txt && fail "$what $flag: the standard output has: $(grep error: out.txt)"
     grep "trainc: error:" log >line
-    [ $rc = 1 ] && [ "$(wc -l <line)" = 1 ] || { tail -5 log; fail "$what $flag: exit code $rc"; }
+    [ $rc = 1 ] && [ "$(wc -l <line)" = 1 ] || fail "$what $flag: exit code $rc"
     for pattern in "cuda:0 NVIDIA H200: " "GiB of 139.8 GiB are free" "$@"; do
       grep -q "$pattern" line || fail "$what $flag: no '$pattern' in: $(cat line)"
     done
@@ -45,4 +37,4 @@ expect cublaslt:2 "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED: cublasLtMatmu
 expect malloc:2 "cudaMalloc(.*: out of memory: cudaErrorMemoryAllocation" \
   "(a smaller DATA.BATCH_SIZE or TRAIN.USE_CHECKPOINT True needs less)"
 
-[ $fails = 0 ] && echo "messages: passed" || { echo "messages: $fails failed"; exit 1; }
+finish

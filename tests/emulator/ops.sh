@@ -5,13 +5,9 @@
 # against PyTorch and timm, and residual sums of layer norms.
 #
 #   tests/emulator/ops.sh [FOLDER]
-set -u
-folder=${1:-${EMULATED:-build/cc/emulated}}
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-ops.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+folder=$(realpath "${1:-${EMULATED:-build/cc/emulated}}")
+. "$(dirname "$0")/../e2e/lib.bash" "$folder/../trainc-emulated"
+cd "$here" || exit 1 # where the programs look for golden files
 
 # `few`: one multiprocessor, so a thread of a reduction sums many rows. Its sums are split
 # differently and have different bits. Every row of the table then has more rows than threads, so
@@ -86,4 +82,4 @@ env -u TEST_NO_SLOW TEST_BACKENDS=cuda "$folder/tests/ops/test_residual" >"$dir/
   fail "test_residual"
 }
 
-[ $fails = 0 ] && echo "ops: passed" || { echo "ops: $fails failed"; exit 1; }
+finish

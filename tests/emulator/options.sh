@@ -3,16 +3,8 @@
 # engine for each mistake; a batch is tried without timing; ranges seen by a profiler.
 #
 #   tests/emulator/options.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}")
 library=$(realpath "${EMULATED:-build/cc/emulated}")/libnvtx-count.so
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-options.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/../e2e/lib.bash" "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}"
 count() { sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p" "$1"; }
 cfg=(--cfg "$here/configs/smoke/shapes.yaml" --device cuda)
 
@@ -214,8 +206,8 @@ unset EMULATOR_MEMORY
 plans eager "${half[@]}" CUDNN.DETERMINISTIC=True
 
 # The same queries as to NVIDIA's cuDNN, which not every machine has.
-"$here/tests/e2e/summary_gpu.sh" "$trainc" >log || { cat log; fail "summary of a described GPU"; }
-grep -q "above its lower bound" log || fail "no arena: $(cat log)"
+"$here/tests/e2e/summary_gpu.sh" "$trainc" >log || fail "summary of a described GPU"
+grep -q "above its lower bound" log || fail "no arena"
 
 # A profiler sees one range per step, and the kernels recorded inside.
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 12 --size 16 >/dev/null 2>&1
@@ -229,12 +221,12 @@ grep 'left open\|too many' ranges && fail "ranges are not closed"
 # 8-bit: cuDNN's int8 convolutions, whose results equal the reference's.
 "$trainc" synth shapes --out shapes --classes 3 --train 6 --val 6 --size 32 2>/dev/null
 "$trainc" --model resnet20 --data-path shapes --img-size 32 --device cpu -b 6 --epochs 1 --output eight \
-  --opts TRAIN.WARMUP_EPOCHS 0 >log 2>&1 || { cat log; fail "8 bits: training"; }
+  --opts TRAIN.WARMUP_EPOCHS 0 >log 2>&1 || fail "8 bits: training"
 "$trainc" quantize --weights eight/resnet20/default/last.safetensors --calib shapes/train -n 6 --device cpu \
-  --out q.safetensors --opts QUANT.FIRST True QUANT.LAST True >log 2>&1 || { cat log; fail "quantize"; }
-"$trainc" predict --weights q.safetensors --device cuda shapes/val >said 2>log || { cat log; fail "8 bits: predict"; }
+  --out q.safetensors --opts QUANT.FIRST True QUANT.LAST True >log 2>&1 || fail "quantize"
+"$trainc" predict --weights q.safetensors --device cuda shapes/val >said 2>log || fail "8 bits: predict"
 "$trainc" predict --weights q.safetensors --device ref shapes/val 2>log | cmp -s - said || fail "8 bits: other answers"
 "$trainc" bench --inference --weights q.safetensors --device cuda --val-batch-size 2 --seconds 0.1 --trace >traced 2>log
 [ "$(grep -c "^[a-z].*  cuda qlayer  .*q\(conv2d\|linear\)" traced)" = 20 ] || fail "8 bits: layers that cuDNN does not do"
 
-[ $fails = 0 ] && echo "options: passed" || { echo "options: $fails failed"; exit 1; }
+finish

@@ -5,15 +5,7 @@
 # detected before training.
 #
 #   tests/emulator/train.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-emulated.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
+. "$(dirname "$0")/../e2e/lib.bash" "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}"
 count() { sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" "$1"; }
 
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 12 --size 16 2>/dev/null ||
@@ -21,9 +13,6 @@ count() { sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" "$1"; }
 common=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cuda
   --output out --amp-dtype fp16 --deterministic)
 opts=(--opts CUDNN.CACHE= TRAIN.EPOCHS=2 PRINT_FREQ=1)
-
-# The tensors of a checkpoint without its header, which holds the configuration.
-tensors() { tail -c +$((9 + $(od -An -t u8 -N 8 "$1"))) "$1"; }
 
 told() { cut -d, -f1-5 out/*/default/summary.csv; } # of each epoch, without rates and times
 
@@ -35,15 +24,15 @@ same() { # name, then settings of the environment, flags of the run, and after -
   rm -rf out
   flags=()
   while [ $# -gt 0 ] && [ "$1" != -- ]; do flags+=("$1"); shift; done
-  env "${settings[@]}" "${common[@]}" "${flags[@]}" "${opts[@]}" "${@:2}" >log 2>&1 || { cat log; fail "$name"; }
-  cmp -s <(tensors out/*/default/last.safetensors) first || fail "$name: other weights"
+  env "${settings[@]}" "${common[@]}" "${flags[@]}" "${opts[@]}" "${@:2}" >log 2>&1 || fail "$name"
+  cmp -s <(tensor_bytes out/*/default/last.safetensors) first || fail "$name: other weights"
   cmp -s <(told) first.csv || fail "$name: other losses: $(told | xargs)"
   echo "ok: $name"
 }
 
 rm -rf out
-"${common[@]}" "${opts[@]}" >log 2>&1 || { cat log; fail "training"; }
-tensors out/*/default/last.safetensors >first
+"${common[@]}" "${opts[@]}" >log 2>&1 || fail "training"
+tensor_bytes out/*/default/last.safetensors >first
 [ "$(stat -c %s first)" -gt 1000000 ] || fail "training: no weights"
 cp out/*/default/metrics.jsonl .
 told >first.csv
@@ -67,7 +56,7 @@ same "without a graph" --no-graph
 same "with redzones" -- DEBUG.REDZONES=True
 arena() { # with these keys
   "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cuda --json arena.json \
-    --opts CUDNN.CACHE= CUDNN.BENCHMARK=False "$@" >log 2>&1 || { cat log; fail "summary"; }
+    --opts CUDNN.CACHE= CUDNN.BENCHMARK=False "$@" >log 2>&1 || fail "summary"
   count arena.json arena_bytes
 }
 [ "$(arena DEBUG.REDZONES=True)" -gt "$(arena)" ] || fail "redzones: the arena is no larger"
@@ -92,9 +81,9 @@ for step in 3 8; do
   done
   kill -9 $pid 2>/dev/null
   wait $pid 2>/dev/null
-  "${resume[@]}" >log 2>&1 || { cat log; fail "resume at $step"; }
+  "${resume[@]}" >log 2>&1 || fail "resume at $step"
   grep -q "resumed from" log || fail "resume at $step: started over"
-  cmp -s <(tensors out/*/default/last.safetensors) first || fail "resume at $step: other weights"
+  cmp -s <(tensor_bytes out/*/default/last.safetensors) first || fail "resume at $step: other weights"
   echo "ok: killed at update $step and resumed"
 done
 
@@ -104,15 +93,15 @@ common=("$trainc" --model vit_tiny_patch16_224 --img-size 32 -b 4 --max-steps 2 
   --output out --amp-dtype fp16 --deterministic)
 opts=(--opts CUDNN.CACHE= CUDNN.BENCHMARK=False PRINT_FREQ=1 TRAIN.SAVE_STEPS=1)
 cp first first.shapes && cp first.csv first.shapes.csv && rm -rf out
-EMULATOR_COMPILED=compiled.list "${common[@]}" "${opts[@]}" >log 2>&1 || { cat log; fail "ViT"; }
+EMULATOR_COMPILED=compiled.list "${common[@]}" "${opts[@]}" >log 2>&1 || fail "ViT"
 grep -q "^engine 2$" compiled.list && grep -q "^engine 6$" compiled.list || fail "ViT: attention is not cuDNN's"
-tensors out/*/default/last.safetensors >first
+tensor_bytes out/*/default/last.safetensors >first
 told >first.csv
 same "ViT without a graph, late streams" EMULATOR_LAZY=1 --no-graph
 rm -rf out
-for steps in 1 2; do "${common[@]}" --max-steps $steps "${opts[@]}" >log 2>&1 || { cat log; fail "ViT: $steps updates"; }; done
+for steps in 1 2; do "${common[@]}" --max-steps $steps "${opts[@]}" >log 2>&1 || fail "ViT: $steps updates"; done
 grep -q "resumed from" log || fail "ViT: started over"
-cmp -s <(tensors out/*/default/last.safetensors) first || fail "ViT, resumed: other weights"
+cmp -s <(tensor_bytes out/*/default/last.safetensors) first || fail "ViT, resumed: other weights"
 same "ViT's attention of 9.14" EMULATOR_CUDNN=91400
 common=("${shapes[@]}") opts=("${often[@]}")
 mv first.shapes first && mv first.shapes.csv first.csv
@@ -134,7 +123,7 @@ opts[1]=CUDNN.CACHE=
 for steps in 6 10; do
   rm -rf out
   EMULATOR_COUNTERS=$steps.json "${common[@]}" -b 4 --max-steps $steps --opts CUDNN.CACHE= \
-    PRINT_FREQ=100 >log 2>&1 || { cat log; fail "$steps steps"; }
+    PRINT_FREQ=100 >log 2>&1 || fail "$steps steps"
 done
 for key in synchronisations pageable allocations launches captures; do
   [ "$(count 6.json $key)" = "$(count 10.json $key)" ] ||
@@ -146,28 +135,28 @@ echo "ok: steady state"
 
 # A loss scale far too large: steps are skipped, and the run continues.
 rm -rf out
-"${common[@]}" "${opts[@]}" AMP.INIT_SCALE=1e9 >log 2>&1 || { cat log; fail "overflow"; }
+"${common[@]}" "${opts[@]}" AMP.INIT_SCALE=1e9 >log 2>&1 || fail "overflow"
 grep -q "skipped" log || fail "overflow: nothing was skipped"
 tail -1 out/*/default/metrics.jsonl | grep -qi nan && fail "overflow: NaN"
 echo "ok: overflow"
 
 rm -rf out
 EMULATOR_MEMORY=6M "${common[@]}" "${opts[@]}" >log 2>&1 && fail "memory: 6 MB were enough"
-grep -qi "memory" log || fail "memory: no clear message: $(cat log)"
+grep -qi "memory" log || fail "memory: no clear message"
 [ -e out ] && find out -name metrics.jsonl -size +0 | grep -q . && fail "memory: found too late"
 echo "ok: out of memory"
 
 # The op table's benchmark: bytes per step, compared with a copy.
 "$trainc" bench --ops cross_entropy --batch 1 --device cuda --json ops.json >log 2>&1 ||
-  { cat log; fail "bench --ops"; }
+  fail "bench --ops"
 grep -q '"kernel":"cuda ' ops.json && grep -q '"copy_gb_per_second":[1-9]' ops.json &&
-  grep -q '\* below 85 % of copy speed' log || fail "bench --ops: $(cat log)"
+  grep -q '\* below 85 % of copy speed' log || fail "bench --ops"
 echo "ok: bench --ops"
 
 # A benchmark with skipped steps warns that its speed is too high.
 "$trainc" bench --cfg "$here/configs/smoke/shapes.yaml" --device cuda --amp-dtype fp16 -b 2 --seconds 0.1 \
-  --opts CUDNN.CACHE= CUDNN.BENCHMARK=False AMP.INIT_SCALE=1e9 >log 2>&1 || { cat log; fail "bench"; }
-grep -q "gradients overflowed, so [0-9]* of [0-9]* steps skipped the optimizer" log || fail "bench: $(cat log)"
+  --opts CUDNN.CACHE= CUDNN.BENCHMARK=False AMP.INIT_SCALE=1e9 >log 2>&1 || fail "bench"
+grep -q "gradients overflowed, so [0-9]* of [0-9]* steps skipped the optimizer" log || fail "bench"
 echo "ok: bench of skipped steps"
 
-[ $fails = 0 ] && echo "train: passed" || { echo "train: $fails failed"; exit 1; }
+finish

@@ -4,18 +4,9 @@
 # only in Python packages. A run continues if possible, with one line, and otherwise prints a hint.
 #
 #   tests/emulator/trouble.sh [TRAINC]
-set -u
-trainc=$(realpath "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}")
 libraries=$(realpath "${EMULATED:-build/cc/emulated}")
-here=$(realpath "$(dirname "$0")/../..")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/trainc-trouble.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
-fails=0
-
-fail() { echo "FAILED: $*"; fails=$((fails + 1)); }
-says() { grep -q -- "$2" log || { fail "$1: no '$2'"; tail -4 log; }; }
-tensors() { tail -c +$((9 + $(od -An -t u8 -N 8 "$1"))) "$1"; }
+. "$(dirname "$0")/../e2e/lib.bash" "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}"
+says() { grep -q -- "$2" log || fail "$1: no '$2'"; }
 "$trainc" synth shapes --out shapes --classes 4 --train 24 --val 8 --size 16 >/dev/null 2>&1
 
 cfg=(--cfg "$here/configs/smoke/shapes.yaml" --device cuda)
@@ -24,8 +15,8 @@ train() { # NAME KEY=VALUE...: to NAME.tensors
   shift
   rm -rf out
   "$trainc" "${cfg[@]}" --data-path shapes --output out --amp-dtype fp16 --opts \
-    CUDNN.BENCHMARK=False TRAIN.EPOCHS=1 "$@" >log 2>&1 || { fail "$name"; tail -4 log; }
-  tensors out/*/default/last.safetensors >$name.tensors
+    CUDNN.BENCHMARK=False TRAIN.EPOCHS=1 "$@" >log 2>&1 || fail "$name"
+  tensor_bytes out/*/default/last.safetensors >$name.tensors
 }
 same() { cmp -s $1.tensors $2.tensors || fail "$2: other weights than $1"; }
 
@@ -33,9 +24,9 @@ same() { cmp -s $1.tensors $2.tensors || fail "$2: other weights than $1"; }
 # reserve, the batch is chosen again.
 auto() { # NAME MEMORY TIMES BATCHES
   EMULATOR_MEMORY=$2 EMULATOR_TAKES=$3 timeout 100 "$trainc" summary "${cfg[@]}" -b auto --opts \
-    CUDNN.CACHE= CUDNN.BENCHMARK=False >log 2>&1 || fail "-b auto, $1: $(tail -1 log)"
+    CUDNN.CACHE= CUDNN.BENCHMARK=False >log 2>&1 || fail "-b auto, $1"
   [ "$(grep -c 'DATA.BATCH_SIZE auto: [0-9]* images' log)" = "$4" ] || fail "-b auto, $1: not $4 times chosen"
-  tail -1 log | grep -q "out of memory" && fail "-b auto, $1: $(tail -1 log)"
+  tail -1 log | grep -q "out of memory" && fail "-b auto, $1: out of memory"
 }
 auto "small libraries" 1000M 1 1
 auto "large libraries" 1800M 13 2
@@ -104,4 +95,4 @@ fi
 "$trainc" devices --json >log 2>&1
 says description '"deviceName": "NVIDIA H200 (emulated)"'
 
-[ $fails = 0 ] && echo "trouble: passed" || { echo "trouble: $fails failed"; exit 1; }
+finish
