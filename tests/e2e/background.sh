@@ -13,7 +13,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 train=("$trainc" --cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --device cpu --threads 1 --epochs 6 --tensorboard)
 background=("${train[@]}" --output background --result r.json --opts TRAIN.VALIDATE=background)
 run=resnet20/default
-scores() { grep '"kind":"val"' "$1/$run/metrics.jsonl" | sort; }
+scores() { jq -c 'select(.kind == "val")' "$1/$run/metrics.jsonl" | sort; }
 table() { cut -d, -f1-9 "$1/$run/summary.csv"; } # the other columns are rates and seconds
 # Counts TensorBoard's scalars by tag.
 points() { grep -h -a -o 'val/[a-z0-9_]*' "$1/$run"/events.* | sort | uniq -c; }
@@ -22,7 +22,7 @@ same() { # FOLDER WHAT
   diff <(scores inline) <(scores "$1") || fail "$2: other scores"
   diff <(table inline) <(table "$1") || fail "$2: another summary.csv"
   diff <(points inline) <(points "$1") || fail "$2: other points in TensorBoard"
-  diff <(grep best_ in.json) <(grep best_ r.json) || fail "$2: another best"
+  diff <(best_values in.json) <(best_values r.json) || fail "$2: another best"
   # skips the header, which contains times
   cmp -s <(tail -c 1000000 "inline/$run/best.safetensors") <(tail -c 1000000 "$1/$run/best.safetensors") ||
     fail "$2: best.safetensors is of another epoch"
@@ -80,7 +80,7 @@ kill -9 $child 2>/dev/null
 wait $pid
 [ $? = 143 ] || fail "SIGTERM: not validated, and the exit code says it is done"
 "${background[@]}" >log 2>&1 || fail "after an evaluator that hangs"
-grep -q '"best_epoch"' "background/$run/result.json" || fail "result.json is that of the run before, which has no scores"
+[ "$(jq 'has("best_epoch")' "background/$run/result.json")" = true ] || fail "result.json is that of the run before, which has no scores"
 same background "after an evaluator that hangs"
 [ -z "$(pgrep -f "$dir/background")" ] || fail "an evaluator that hangs is left"
 echo "ok: an evaluator that hangs"
@@ -106,7 +106,7 @@ wait $pid 2>/dev/null
 "${background[@]}" >log 2>&1 || fail "killed at the end: does not go on"
 same background "killed at the end"
 # Files with similar names, such as backups and partial copies, are not checkpoints to validate.
-last=$(sed -n 's/.*"kind":"val".*"step":\([0-9]*\).*/\1/p' "background/$run/metrics.jsonl" | sort -n | tail -1)
+last=$(jq 'select(.kind == "val").step' "background/$run/metrics.jsonl" | sort -n | tail -1)
 for ending in .safetensors .safetensors~ .safetensors.tmp.part "" "~"; do
   cp "background/$run/ckpt_epoch_5.safetensors" "background/$run/validate_step_$last$ending"
 done

@@ -27,7 +27,8 @@ ends() { # NAME STEP: the step whose checkpoint is saved
   [ $rc = 1 ] || fail "$1: exit code $rc"
   [ "$(grep -c "1 of [0-9]* files are damaged, more than the share of 0" log)" = 1 ] ||
     fail "$1: not said once"
-  grep -q '"exit": 1' result.json && grep -q 'files are damaged' result.json || fail "$1: the result"
+  [ "$(json_value result.json exit)" = 1 ] && [[ $(json_value result.json error) == *"files are damaged"* ]] ||
+    fail "$1: the result"
   [ "$(json_value result.json steps)" = "$2" ] || fail "$1: the result has $(grep steps result.json)"
   [ -s $run/ckpt_step_$2.safetensors ] || fail "$1: update $2 is not saved: $(ls $run)"
 }
@@ -36,7 +37,7 @@ goes_on() { # NAME
   "${train[@]}" >log 2>&1 || fail "$1: does not go on"
   grep -q "resumed from" log || fail "$1: starts over"
   cmp -s $run/last.safetensors whole/resnet20/default/last.safetensors || fail "$1: other weights"
-  [ "$(grep -c '"kind":"train"' $run/metrics.jsonl)" = 16 ] || fail "$1: not each update once"
+  [ "$(jq -c 'select(.kind == "train")' $run/metrics.jsonl | wc -l)" = 16 ] || fail "$1: not each update once"
   rm -rf out
   echo "ok: $1"
 }
@@ -51,7 +52,7 @@ for file in data/train/*/*; do
 done
 rm -rf tried
 "${train[@]}" >log 2>&1
-saved=$(sed -n 's/.*"steps": \([0-9]*\),/\1/p' result.json)
+saved=$(json_value result.json steps)
 rm -rf out
 [ "$saved" -ge 1 ] && [ "$saved" -lt 8 ] || fail "training: $saved updates before the damage"
 ends "a training image" "$saved"

@@ -46,6 +46,9 @@ refuses() { exits 2 "$@"; }
 # FILE KEY: prints the value of a key in a JSON object, or "null" if it has no such key.
 json_value() { jq -r --arg key "$2" '.[$key]' "$1"; }
 
+# FILE: prints the keys best_* of a run's result.
+best_values() { jq 'with_entries(select(.key | startswith("best_")))' "$1"; }
+
 # FILE FILE KEY...: fails unless two JSON files have the same values, none of which is null.
 same_values() {
   local key a b

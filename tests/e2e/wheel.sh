@@ -18,7 +18,7 @@ own_libraries() { # BINARY: fails for each library outside its folder except the
 }
 smoke() { # BINARY SHARE: SHARE is share/trainc
   clean "$1" --cfg "$2/configs/smoke/synthetic.yaml" --output out --tag "$(basename "$PWD")" \
-    --result result.json >log 2>&1 && grep -q '"exit": 0' result.json || fail "$1"
+    --result result.json >log 2>&1 && [ "$(json_value result.json exit)" = 0 ] || fail "$1"
   rm -rf out result.json
 }
 

@@ -12,7 +12,6 @@ weights() { tensor_bytes "$1"/*/default/last.safetensors; }
 same() { # FOLDER FOLDER
   cmp -s <(weights "$1") <(weights "$2") && [ "$(weights "$1" | wc -c)" -gt 100000 ] || fail "$2: other weights than $1"
 }
-value() { sed -n "s/.*\"$2\": \([0-9.-]*\).*/\1/p" "$1" | head -1; }
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 22 --size 16 >/dev/null 2>&1
 
 export EMULATOR_GPUS=2
@@ -45,9 +44,9 @@ EMULATOR_COUNTERS=count threads threads --result threads.json
 grep -q "2 processes, each with batches of 4 images" threads.log || fail "threads: not said: $(head -3 threads.log)"
 [ "$(grep -c "Max accuracy" threads.log)" = 1 ] || fail "threads: the log is of both"
 grep -q "(22 images" threads.log || fail "threads: not each image once"
-[ "$(value threads.json steps)" = 4 ] || fail "threads: no result"
+[ "$(json_value threads.json steps)" = 4 ] || fail "threads: no result"
 # Per GPU: the first of four steps is eager, three are graphs; likewise with the evaluation.
-[ "$(value count captures)" -ge 4 ] && [ "$(value count graph_launches)" -ge 6 ] || fail "threads: no graphs: $(cat count)"
+[ "$(json_value count captures)" -ge 4 ] && [ "$(json_value count graph_launches)" -ge 6 ] || fail "threads: no graphs: $(cat count)"
 processes processes
 same threads processes
 port=$((20000 + RANDOM % 20000))
@@ -71,8 +70,8 @@ done
 keys=()
 for run in quiet micro; do
   for key in synchronisations captures; do
-    [ "$(value ${run}6.0.count $key)" -gt 0 ] && [ "$(value ${run}6.0.count $key)" = "$(value ${run}10.0.count $key)" ] ||
-      fail "$run: $(value ${run}6.0.count $key) $key in 6 steps, $(value ${run}10.0.count $key) in 10"
+    [ "$(json_value ${run}6.0.count $key)" -gt 0 ] && [ "$(json_value ${run}6.0.count $key)" = "$(json_value ${run}10.0.count $key)" ] ||
+      fail "$run: $(json_value ${run}6.0.count $key) $key in 6 steps, $(json_value ${run}10.0.count $key) in 10"
   done
 done
 # A signal to either rank stops both after the same step of the first epoch's 120, with a checkpoint.
@@ -124,7 +123,7 @@ DATA: {DATA_PATH: shapes, VAL_SPLIT: val, IMG_SIZE: 16}
 TRAIN: {EPOCHS: 1, WARMUP_EPOCHS: 0, BASE_LR: 0.1, OPTIMIZER: {NAME: sgd}}
 PRINT_FREQ: 1
 END
-losses() { sed -n 's/.*"kind":"train".*"loss":\([^,]*\),.*/\1/p' "$1"/*/*/metrics.jsonl | awk '{printf "%.4f\n", $1}'; }
+losses() { jq 'select(.kind == "train").loss' "$1"/*/*/metrics.jsonl | awk '{printf "%.4f\n", $1}'; }
 for how in "cuda 8" "cuda:0,1 4"; do
   read -r device batch <<<"$how"
   "$trainc" --cfg tiny.yaml --device "$device" --batch-size "$batch" --max-steps 3 --disable-amp --output "swin$batch" \
@@ -188,7 +187,7 @@ export EMULATOR_GPUS=2
 for how in "cuda:0" "cuda:0,1"; do
   "$trainc" eval --resume threads/*/default/last.safetensors --data-path shapes --device $how --batch-size 4 \
     --result eval.json >log 2>&1 || fail "eval on $how"
-  printf '%.4g %.4g\n' "$(value eval.json val_loss)" "$(value eval.json val_top1)" >>evals
+  printf '%.4g %.4g\n' "$(json_value eval.json val_loss)" "$(json_value eval.json val_top1)" >>evals
 done
 [ "$(sort -u evals | wc -l)" = 1 ] && [ "$(wc -l <evals)" = 2 ] || fail "eval depends on the GPUs: $(cat evals)"
 

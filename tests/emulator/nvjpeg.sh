@@ -16,7 +16,7 @@ losses() { # NAME ARGUMENTS...
   shift
   "$trainc" --cfg "$here/configs/smoke/shapes.yaml" --dataset tar --data-path jpeg --device cuda --deterministic --epochs 1 --output out \
     --tag "$name" "$@" --opts PRINT_FREQ=1 DATA.IMG_SIZE=16 CUDNN.CACHE= >log 2>&1 || fail "$name"
-  sed -n 's/.*"step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/p' out/*/"$name"/metrics.jsonl >"$name.loss"
+  jq -r 'select(.kind == "train") | "\(.step) \(.loss)"' out/*/"$name"/metrics.jsonl >"$name.loss"
   [ -s "$name.loss" ] || fail "$name: no losses"
 }
 losses host -j 2
@@ -66,7 +66,7 @@ maps() { # NAME ARGUMENTS...
   "$trainc" --cfg "$here/configs/smoke/segment.yaml" --device cuda --deterministic --epochs 1 --output out --tag "$name" \
     --color-jitter 0.4 "$@" --opts PRINT_FREQ=1 DATA.TRAIN_NUM_SAMPLES=12 DATA.VAL_NUM_SAMPLES=3 CUDNN.CACHE= >log 2>&1 ||
     fail "$name"
-  sed -n 's/.*"step":\([0-9]*\),.*"loss":\([^,]*\),.*/\1 \2/p' out/*/"$name"/metrics.jsonl >"$name.loss"
+  jq -r 'select(.kind == "train") | "\(.step) \(.loss)"' out/*/"$name"/metrics.jsonl >"$name.loss"
   [ -s "$name.loss" ] || fail "$name: no losses"
 }
 maps maps

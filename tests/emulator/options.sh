@@ -5,7 +5,6 @@
 #   tests/emulator/options.sh [TRAINC]
 library=$(realpath "${EMULATED:-build/cc/emulated}")/libnvtx-count.so
 . "$(dirname "$0")/../e2e/lib.bash" "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}"
-count() { sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p" "$1"; }
 cfg=(--cfg "$here/configs/smoke/shapes.yaml" --device cuda)
 
 plans() { # NAME, then options: summary's claims of convolutions to NAME.txt
@@ -37,11 +36,11 @@ plans narrow "${half[@]}" CUDNN.DETERMINISTIC=True CUDNN.WORKSPACE_LIMIT=65536
 lacks narrow "1.0 MiB workspace"
 
 # Timed once, then loaded from the folder without timing.
-[ "$(count loose.count launches)" = 0 ] || fail "timed without CUDNN.BENCHMARK"
+[ "$(json_value loose.count launches)" = 0 ] || fail "timed without CUDNN.BENCHMARK"
 timed=(--amp-dtype fp16 --opts CUDNN.BENCHMARK=True CUDNN.DETERMINISTIC=False)
 plans timed "${timed[@]}" CUDNN.CACHE=
 has timed " us"
-[ "$(count timed.count launches)" -gt 100 ] || fail "CUDNN.BENCHMARK timed nothing"
+[ "$(json_value timed.count launches)" -gt 100 ] || fail "CUDNN.BENCHMARK timed nothing"
 [ -e plans ] && fail "a folder without CUDNN.CACHE"
 grep -q "cuDNN engine 92 is passed over: operation failed due to a previous error during capture" timed.log ||
   fail "an engine that no graph can take: $(cat timed.log)"
@@ -56,7 +55,7 @@ grep -q "no room to time cuDNN's engines" full.log || fail "no room: $(cat full.
 plans first "${timed[@]}" CUDNN.CACHE=plans
 [ -n "$(ls plans)" ] || fail "CUDNN.CACHE: nothing in the folder"
 plans second "${timed[@]}" CUDNN.CACHE=plans
-[ "$(count second.count launches)" = 0 ] || fail "the second start times again"
+[ "$(json_value second.count launches)" = 0 ] || fail "the second start times again"
 cmp -s <(sed 's/, cached//' first.txt) <(sed 's/, cached//' second.txt) ||
   fail "other plans than the first start's: $(diff first.txt second.txt | head -3)"
 
@@ -74,7 +73,7 @@ EMULATOR_SLOW_GEMM=66 gemms faster "${timed[@]}" CUDNN.CACHE=gemms
 [ "$(wc -l <faster.gemms)" = 3 ] && ! grep "algorithm 66," faster.gemms || fail "a slow algorithm is used: $(cat faster.gemms)"
 grep -q "algorithm [0-9]*, [0-9.]* MiB workspace, [0-9.]* us" faster.json || fail "no time of a GEMM"
 EMULATOR_SLOW_GEMM=0 gemms again "${timed[@]}" CUDNN.CACHE=gemms
-[ "$(count again.count launches)" = 0 ] || fail "GEMMs are timed again"
+[ "$(json_value again.count launches)" = 0 ] || fail "GEMMs are timed again"
 cmp -s faster.gemms again.gemms || fail "other algorithms than the first start's: $(diff faster.gemms again.gemms)"
 EMULATOR_FAIL=cublaslt:1 gemms passed "${timed[@]}" CUDNN.CACHE=passed
 grep -q "cuBLASLt algorithm 66 is passed over: CUBLAS_STATUS_EXECUTION_FAILED" passed.log || fail "a failing algorithm: $(cat passed.log)"
@@ -200,7 +199,7 @@ done
 # The largest batch that fits is found without timing anything.
 export EMULATOR_MEMORY=1200M
 plans huge "${timed[@]}" CUDNN.CACHE= DATA.BATCH_SIZE=16384
-[ "$(count huge.count launches)" = 0 ] || fail "a batch that does not fit was timed"
+[ "$(json_value huge.count launches)" = 0 ] || fail "a batch that does not fit was timed"
 grep -q "the largest DATA.BATCH_SIZE that fits is" huge.log || fail "huge: $(tail -3 huge.log)"
 unset EMULATOR_MEMORY
 plans eager "${half[@]}" CUDNN.DETERMINISTIC=True

@@ -6,7 +6,6 @@
 #
 #   tests/emulator/train.sh [TRAINC]
 . "$(dirname "$0")/../e2e/lib.bash" "${1:-${EMULATED:-build/cc/emulated}/../trainc-emulated}"
-count() { sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" "$1"; }
 
 "$trainc" synth shapes --out shapes --classes 4 --train 48 --val 12 --size 16 2>/dev/null ||
   exit 1
@@ -36,7 +35,9 @@ tensor_bytes out/*/default/last.safetensors >first
 [ "$(stat -c %s first)" -gt 1000000 ] || fail "training: no weights"
 cp out/*/default/metrics.jsonl .
 told >first.csv
-for key in loss lr; do grep -q "\"$key\":" metrics.jsonl || fail "metrics.jsonl has no $key"; done
+for key in loss lr; do
+  [ "$(jq -s --arg key $key 'any(has($key))' metrics.jsonl)" = true ] || fail "metrics.jsonl has no $key"
+done
 grep -qi 'nan\|inf' metrics.jsonl && fail "metrics.jsonl has a NaN"
 for when in "at the start" "after epoch 1" "after epoch 2" "at the end"; do
   grep -q "^memory $when: .* MiB (.*arena .*), libraries .*, driver and other programs .*; free .* of .*, peak " log ||
@@ -57,7 +58,7 @@ same "with redzones" -- DEBUG.REDZONES=True
 arena() { # with these keys
   "$trainc" summary --cfg "$here/configs/smoke/shapes.yaml" --device cuda --json arena.json \
     --opts CUDNN.CACHE= CUDNN.BENCHMARK=False "$@" >log 2>&1 || fail "summary"
-  count arena.json arena_bytes
+  json_value arena.json arena_bytes
 }
 [ "$(arena DEBUG.REDZONES=True)" -gt "$(arena)" ] || fail "redzones: the arena is no larger"
 same "other order" EMULATOR_ORDER=reverse
@@ -126,11 +127,11 @@ for steps in 6 10; do
     PRINT_FREQ=100 >log 2>&1 || fail "$steps steps"
 done
 for key in synchronisations pageable allocations launches captures; do
-  [ "$(count 6.json $key)" = "$(count 10.json $key)" ] ||
-    fail "$key: $(count 6.json $key) in 6 updates, $(count 10.json $key) in 10"
+  [ "$(json_value 6.json $key)" = "$(json_value 10.json $key)" ] ||
+    fail "$key: $(json_value 6.json $key) in 6 updates, $(json_value 10.json $key) in 10"
 done
-[ $(($(count 10.json graph_launches) - $(count 6.json graph_launches))) = 4 ] ||
-  fail "graph launches: $(count 6.json graph_launches) in 6 updates, $(count 10.json graph_launches) in 10"
+[ $(($(json_value 10.json graph_launches) - $(json_value 6.json graph_launches))) = 4 ] ||
+  fail "graph launches: $(json_value 6.json graph_launches) in 6 updates, $(json_value 10.json graph_launches) in 10"
 echo "ok: steady state"
 
 # A loss scale far too large: steps are skipped, and the run continues.
