@@ -93,7 +93,7 @@ for lines in 1 3 5; do
   while ! [ "$(scores background 2>/dev/null | wc -l)" -ge $lines ] && kill -0 $pid 2>/dev/null; do sleep 0.01; done
   kill -9 $pid
   wait $pid 2>/dev/null
-  "${background[@]}" >log 2>&1 || fail "killed after $lines scores: does not go on"
+  "${background[@]}" >log 2>&1 || fail "killed after $lines scores: does not resume"
   same background "killed after $lines scores"
 done
 # The restarted run has no steps left to train.
@@ -103,7 +103,7 @@ pid=$!
 while ! [ -e "background/$run/ckpt_epoch_5.safetensors" ] && kill -0 $pid 2>/dev/null; do sleep 0.005; done
 kill -9 $pid
 wait $pid 2>/dev/null
-"${background[@]}" >log 2>&1 || fail "killed at the end: does not go on"
+"${background[@]}" >log 2>&1 || fail "killed at the end: does not resume"
 same background "killed at the end"
 # Files with similar names, such as backups and partial copies, are not checkpoints to validate.
 last=$(jq 'select(.kind == "val").step' "background/$run/metrics.jsonl" | sort -n | tail -1)
@@ -112,7 +112,7 @@ for ending in .safetensors .safetensors~ .safetensors.tmp.part "" "~"; do
 done
 "${background[@]}" >log 2>&1 || fail "files that are called alike"
 grep -q "1 checkpoint of the previous process is still to be evaluated" log || fail "a backup is evaluated"
-[ "$(ls "background/$run" | grep -c "^validate_step_$last")" = 4 ] || { ls "background/$run"; fail "somebody's own file is deleted"; }
+[ "$(ls "background/$run" | grep -c "^validate_step_$last")" = 4 ] || { ls "background/$run"; fail "a file of the user is deleted"; }
 rm -f "background/$run/validate_step_"*
 same background "files that are called alike"
 echo "ok: a killed run catches up"

@@ -58,7 +58,7 @@ grep -q '^layer1.0.conv1 ' log && fail "each convolution without --trace"
 grep -q '^all kernels' log && fail "a trace without --trace"
 echo "ok: a step and its convolutions"
 
-"${step[@]}" >log 2>&1 || fail "a step alone"
+"${step[@]}" >log 2>&1 || fail "a step without --convs"
 grep -q convs_images_per_second step.json && fail "convolutions that were not timed are in the JSON"
 grep -q '^convolutions only' log && fail "convolutions without --convs"
 
@@ -71,8 +71,8 @@ for what in "--seconds 0.01 --cfg $here/configs/smoke/synthetic.yaml" "--ops rel
 done
 "$trainc" bench --ops 'relu limit' --device cpu --json - >/dev/full 2>log && fail "--json - onto a full disk"
 "$trainc" summary --cfg "$here/configs/smoke/synthetic.yaml" --json - 2>log | head -c 1 | grep -q '^{' ||
-  fail "summary --json - is not JSON alone"
-echo "ok: JSON alone on the standard output"
+  fail "summary --json - prints more than JSON"
+echo "ok: only JSON on the standard output"
 
 # ---- rows of the op table ----
 

@@ -76,7 +76,7 @@ refused "duplicate color" --opts "DATA.CLASS_COLORS=[[1, 2, 3], [1, 2, 3], [0, 0
 refused "item 0 is not a color such as" --opts "DATA.CLASS_COLORS=[[1, 2], [1, 2, 3], [0, 0, 1]]"
 refused "cannot read '.*nowhere.txt'" --opts "DATA.CLASS_COLORS=nowhere.txt,"
 "$trainc" --cfg values.yaml --output o --device cpu --opts TRAIN.MAX_STEPS=1 "DATA.IGNORED_COLORS=[others]" >log 2>&1
-grep -q "DATA.IGNORED_COLORS has no effect" log || fail "IGNORED_COLORS alone"
+grep -q "DATA.IGNORED_COLORS has no effect" log || fail "IGNORED_COLORS without CLASS_COLORS: no warning"
 layout_map_plain noise && for f in noise/masks/*; do { printf 'P6\n32 32\n255\n'; head -c 3072 /dev/urandom; } >"${f%.png}.ppm" && rm "$f"; done
 "$trainc" init noise >x.yaml 2>log && fail "noise is a label map"
 grep -q "more than 64 colors in the label maps" log || fail "init: too many colors"

@@ -34,7 +34,7 @@ ends() { # NAME STEP: the step whose checkpoint is saved
 }
 
 goes_on() { # NAME
-  "${train[@]}" >log 2>&1 || fail "$1: does not go on"
+  "${train[@]}" >log 2>&1 || fail "$1: does not resume"
   grep -q "resumed from" log || fail "$1: starts over"
   cmp -s $run/last.safetensors whole/resnet20/default/last.safetensors || fail "$1: other weights"
   [ "$(jq -c 'select(.kind == "train")' $run/metrics.jsonl | wc -l)" = 16 ] || fail "$1: not each update once"

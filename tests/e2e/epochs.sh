@@ -55,7 +55,7 @@ train none "${second[@]}" AUG.MIXUP=0
 [ "$(of_lines off.jsonl train loss)" = "$(of_lines $run/metrics.jsonl train loss)" ] ||
   fail "MIXUP_OFF_EPOCH 1: the second epoch mixes"
 [ "$(of_lines on.jsonl train loss)" = "$(of_lines off.jsonl train loss)" ] && fail "AUG.MIXUP does nothing"
-echo "ok: the second epoch alone"
+echo "ok: a start in the second epoch"
 
 # The learning rate ruins good weights, and the EMA does not change: the best is the EMA of the
 # first epoch, not a later one with the same score.

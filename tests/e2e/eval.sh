@@ -73,17 +73,17 @@ exits 1 "does not match" "$trainc" eval "${other[@]}" --opts DATA.CHECK_CLASSES=
 
 # A checkpoint needs no configuration file: it contains the configuration, as do exported weights.
 "$trainc" eval --resume $run/last.safetensors --result bare.json >log 2>&1 ||
-  fail "eval of a checkpoint alone"
+  fail "eval of a checkpoint without --cfg"
 "$trainc" eval "${args[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1
 same_values eval.json bare.json val_loss val_top1 ema_top1
 "$trainc" export --weights $run/last.safetensors --out bare.safetensors >log 2>&1 &&
   "$trainc" eval --pretrained bare.safetensors --result exported.json >log 2>&1 ||
-  fail "eval of exported weights alone"
+  fail "eval of exported weights without --cfg"
 [ "$(json_value exported.json val_top1)" = "$(json_value bare.json ema_top1)" ] || fail "eval of exported weights: other figures"
 image=$(ls shapes/val/circle/* | head -1)
 "$trainc" predict --cfg $run/config.yaml --weights $run/last.safetensors "$image" >with 2>log &&
   "$trainc" predict --weights $run/last.safetensors "$image" >without 2>log && cmp -s with without ||
-  fail "predict from a checkpoint alone"
+  fail "predict from a checkpoint without --cfg"
 refuses "has 4 classes, but MODEL.NUM_CLASSES is 3" "$trainc" eval --resume $run/last.safetensors --num-classes 3
 
 finish

@@ -17,7 +17,7 @@ awk '{for (i = 3; i <= NF; i += 2) sum += $i} END {exit !(sum > 0.999 * NR && su
 echo text >shapes/val/circle/text.jpg
 "$trainc" predict "${best[@]}" shapes/val >again 2>log
 [ $? = 1 ] && grep -q "skipping 'shapes/val/circle/text.jpg'" log ||
-  fail "predict of a damaged file: not told"
+  fail "predict of a damaged file: not reported"
 cmp -s predicted again || fail "predict of a damaged file: the others"
 "$trainc" predict "${best[@]}" --on-error fail shapes/val >again 2>log
 [ $? = 1 ] && ! cmp -s predicted again || fail "predict --on-error fail continues"

@@ -25,11 +25,11 @@ cmp -s torch_state_dict.safetensors torch_state_dict_ema.safetensors && fail "ex
 "$trainc" export --weights "$here/tests/golden/io/compiled.pth" --out compiled.safetensors >log 2>&1 ||
   fail "export of a compiled, wrapped module"
 grep -aq '"w":' compiled.safetensors || fail "export of a compiled, wrapped module: names"
-"$trainc" export --weights alone.safetensors --out twice.safetensors >log 2>&1 && fail "export of weights alone"
+"$trainc" export --weights alone.safetensors --out twice.safetensors >log 2>&1 && fail "exported weights are exported again"
 for from in $run/last.safetensors alone.safetensors alone.safetensors; do # the third replaces the second
   "$trainc" export --weights $from --onnx $(basename $from .safetensors).onnx >log 2>&1 || fail "export --onnx of $from"
 done
-cmp -s last.onnx alone.onnx || fail "export --onnx: a checkpoint and its weights alone are other models"
+cmp -s last.onnx alone.onnx || fail "export --onnx: a checkpoint and its exported weights give different models"
 grep -aq '\["' alone.onnx || fail "export --onnx: no names of classes"
 echo "not ours" >foreign.onnx
 "$trainc" export --weights alone.safetensors --onnx foreign.onnx >log 2>&1 && fail "export --onnx over a foreign file"

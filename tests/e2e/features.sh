@@ -18,7 +18,7 @@ args=(--model-type resnet --model test_resnet --img-size 32 --device cpu)
 "$trainc" features "${args[@]}" --out a.npz shapes/val >said 2>log || fail "npz"
 [ "$(cut -d' ' -f1,2 said | tr '\n' ' ')" = "0 act1 1 layer1 2 layer2 3 layer3 4 layer4 " ] ||
   fail "stages: $(cat said)"
-grep -q "no weights were given" log || fail "random weights are not told"
+grep -q "no weights were given" log || fail "no warning about random weights"
 grep -q "layer3 *5 x 192 x 2 x 2 *channels 192, reduction 16" said || fail "shape: $(cat said)"
 "$trainc" features "${args[@]}" --out-indices -1 --out b.npy shapes/val >said 2>log || fail "npy"
 [ "$(floats b.npy | wc -l)" = $((5 * 96)) ] || fail "numbers in npy"
@@ -48,7 +48,7 @@ paste <(floats map.npy | paste - - - -) <(floats mean.npy) |
 # A damaged image keeps its row.
 cp -r shapes/val many && first=$(find many -type f | sort | head -1) && echo nothing >"$first"
 "$trainc" features "${args[@]}" --out-indices 4 --out e.npy many >said 2>log
-[ $? = 1 ] && grep -q "1 of 5 images could not be read" log || fail "a damaged image is not told"
+[ $? = 1 ] && grep -q "1 of 5 images could not be read" log || fail "no message about a damaged image"
 [ "$(floats e.npy | head -96 | sort -u | tr -d ' ')" = nan ] || fail "a damaged image has features"
 cmp -s <(floats e.npy | tail -n +97 | awk '{printf "%.4f\n", $1}') \
   <(floats b.npy | tail -n +97 | awk '{printf "%.4f\n", $1}') || fail "a damaged image moves others"

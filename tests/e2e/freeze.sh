@@ -1,6 +1,6 @@
 #!/bin/bash
-# TRAIN.FREEZE_EPOCHS: the head is trained alone first, then everything. The head phase equals a
-# run with TRAIN.FREEZE, the rates are those of each phase, a killed run goes on bit for bit in
+# TRAIN.FREEZE_EPOCHS: only the head is trained at first, then everything. The head phase equals a
+# run with TRAIN.FREEZE, the rates are those of each phase, a killed run resumes bit for bit in
 # either phase, and several processes, accumulation, shards, the reference device, and fp16 agree.
 #
 #   tests/e2e/freeze.sh [TRAINC]
@@ -68,7 +68,7 @@ END
 )
 awk -v x="$moved" 'BEGIN {exit !(x > 0.0009 && x < 0.00101)}' || fail "the first step of the others moves by $moved, not 0.001"
 
-# Killed in either phase, with accumulation: goes on bit for bit.
+# Killed in either phase, with accumulation: resumes bit for bit.
 "$trainc" synth shapes --out more --classes 4 --train 200 --val 8 --size 16 2>/dev/null
 long=("${common[@]}" --data-path more --no-drop-last --opts "${first[@]}" "${freeze[@]}" TRAIN.ACCUMULATION_STEPS 3
   TRAIN.SAVE_STEPS 2 TRAIN.KEEP_CHECKPOINTS 2 TRAIN.EPOCHS 2)
@@ -81,7 +81,7 @@ for step in 4 12; do
   until [ -e again/resnet20/default/last.safetensors ] || ! kill -0 $pid 2>/dev/null; do sleep 0.03; done
   kill -9 $pid
   wait $pid 2>/dev/null
-  "${long[@]}" OUTPUT again >log 2>&1 || fail "SIGKILL at $step: does not go on"
+  "${long[@]}" OUTPUT again >log 2>&1 || fail "SIGKILL at $step: does not resume"
   grep -q "resumed from" log || fail "SIGKILL at $step: did not resume"
   [ "$(tensor_bytes again/resnet20/default/last.safetensors | md5sum)" = \
     "$(tensor_bytes whole/resnet20/default/last.safetensors | md5sum)" ] ||

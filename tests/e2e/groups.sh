@@ -88,7 +88,7 @@ refused "'fc.\*' of item 0 matches only frozen parameters" TRAIN.OPTIMIZER.GROUP
 refused "AMP.NUM_LOSSES 3: LOSSES has 2 items" AMP.NUM_LOSSES 3 LOSSES "$two"
 refused "AMP.NUM_LOSSES 2: LOSSES has 0 items" AMP.NUM_LOSSES 2
 train note TRAIN.OPTIMIZER.NAME adamw TRAIN.OPTIMIZER.MOMENTUM 0.5 TRAIN.OPTIMIZER.GROUPS "$groups" TRAIN.EPOCHS 0
-grep -q "MOMENTUM has no effect" log && fail "a key that a group reads is told to have no effect"
+grep -q "MOMENTUM has no effect" log && fail "a warning that a key that a group reads has no effect"
 train note AMP_ENABLE False AMP.NUM_LOSSES 2 LOSSES "$two" TRAIN.EPOCHS 0
 expect_line "AMP.NUM_LOSSES has no effect: only fp16 has a loss scale" log
 

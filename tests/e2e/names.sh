@@ -62,7 +62,7 @@ done
 
 must init init data && cp init.out init.yaml
 must lists init data/train --lists lists && cp lists.out lists.yaml
-python3 - <<'X' || fail "init: not the configuration alone"
+python3 - <<'X' || fail "init: stdout has more than the configuration"
 import os, re
 for line in open('init.out'):
     assert re.match(r'( *[A-Z_]+:| *#|$)', line), line

@@ -40,7 +40,7 @@ rm -r "$hub/snapshots/4567def" && mv refs "$hub"
 refuses "MODEL.PRETRAINED: 'shapes/val/.*': no weights: a JPEG image" \
   "$trainc" --model test_resnet --data-path shapes --device cpu --output no --num-classes 3 \
   --pretrained "$(find shapes/val -type f | head -1)"
-[ ! -e no ] || fail "what is no file of weights is told after there is an output"
+[ ! -e no ] || fail "a file without weights is rejected only after output is written"
 refuses "--csv: 'a' is also the file of --json" "${predict[@]}" $name shapes/val --json a --csv a
 mkdir -p "$HF_HOME/hub/models--me--net/snapshots/main"
 cp w.safetensors "$HF_HOME/hub/models--me--net/snapshots/main/"

@@ -85,11 +85,11 @@ for how in "KILL 0" "KILL 1" "TERM 1" "TERM 0"; do
   child=$(pgrep -P $pid -f "output two" | sed -n "$((rank + 1))p")
   kill -"$sig" "$child"
   for ((i = 0; i < 100; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; done
-  kill -0 $pid 2>/dev/null && fail "SIG$sig of rank $rank: the others go on" && kill -9 $pid
+  kill -0 $pid 2>/dev/null && fail "SIG$sig of rank $rank: the others continue" && kill -9 $pid
   wait $pid
   [ $? != 0 ] || fail "SIG$sig of rank $rank: exit code 0"
   [ "$sig" = KILL ] || grep -q "SIG$sig: .*stopping at step" log || fail "SIG$sig of rank $rank: no word"
-  ranks 2 "${two[@]}" >log 2>&1 || fail "SIG$sig of rank $rank: does not go on"
+  ranks 2 "${two[@]}" >log 2>&1 || fail "SIG$sig of rank $rank: does not resume"
   grep -q "resumed from" log || fail "SIG$sig of rank $rank: did not resume"
   cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors || fail "SIG$sig of rank $rank: other weights"
   rm -rf two
@@ -103,7 +103,7 @@ for ((i = 0; i < 100; i++)); do kill -0 $pid 2>/dev/null || break; sleep 0.1; do
 kill -0 $pid 2>/dev/null && fail "a rank that hangs: the others wait" && kill -9 $pid
 wait $pid && fail "a rank that hangs: exit code 0"
 expect_line "waited 2 seconds for the other processes (DIST.TIMEOUT), on host $(hostname) in update [1-9][0-9]*: rank 1 on host $(hostname) hangs, or its machine is gone"
-ranks 2 "${two[@]}" >log 2>&1 || fail "a rank that hangs: does not go on"
+ranks 2 "${two[@]}" >log 2>&1 || fail "a rank that hangs: does not resume"
 cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors || fail "a rank that hangs: other weights"
 rm -rf two
 echo "ok: killed, asked to leave, hanging"
@@ -143,8 +143,8 @@ echo "ok: launch"
 
 # One process resumes a checkpoint of two ranks with the same number of images per step.
 "${train[@]}" --batch-size 8 --output alone --resume a/*/*/ckpt_epoch_0.safetensors >log 2>&1 ||
-  fail "on in one process"
-told alone | tail -1 >some.told && tail -1 one.told >last.told && alike last.told some.told || fail "on in one process: another end"
+  fail "resume in one process"
+told alone | tail -1 >some.told && tail -1 one.told >last.told && alike last.told some.told || fail "resume in one process: another end"
 echo "ok: another number of ranks"
 
 # Inconsistent processes.

@@ -51,7 +51,7 @@ run two 2 4 "${free[@]}" DIST.SHARD_EXPERTS True
 same one two 1e-6
 echo "ok: one process"
 
-# Half a run goes on with the same bits, and in four processes or one up to rounding.
+# Half a run resumes with the same bits, and in four processes or one up to rounding.
 run half 2 4 "${free[@]}" DIST.SHARD_EXPERTS True TRAIN.MAX_STEPS 2
 on=(MODEL.RESUME "$dir/half.safetensors" DIST.SHARD_EXPERTS True)
 cp "$(file half)" half.safetensors

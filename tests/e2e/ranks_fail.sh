@@ -31,7 +31,7 @@ for ((k = 0; k < kills; k++)); do
   child=$(pgrep -P $pid -f "$dir/two" | sed -n "$((rank + 1))p")
   [ -n "$child" ] && kill -9 "$child" 2>/dev/null
   if [ -n "$child" ]; then
-    ends $pid 10 || { fail "killed rank $rank after $instant ms: the others go on (seed $seed)"; kill -9 $pid; }
+    ends $pid 10 || { fail "killed rank $rank after $instant ms: the others continue (seed $seed)"; kill -9 $pid; }
     [ $tenths -gt $slowest ] && slowest=$tenths
     wait $pid
     code=$?
@@ -43,7 +43,7 @@ for ((k = 0; k < kills; k++)); do
   fi
   [ -z "$(newest)" ] || "$trainc" eval --resume "$(newest)" --data-path "$dir/shapes" --device cpu >log 2>&1 ||
     fail "killed rank $rank after $instant ms: the newest checkpoint is not whole (seed $seed)"
-  mpirun --oversubscribe -n 2 "$trainc" "${train[@]}" >log 2>&1 || fail "killed after $instant ms: does not go on"
+  mpirun --oversubscribe -n 2 "$trainc" "${train[@]}" >log 2>&1 || fail "killed after $instant ms: does not resume"
   cmp -s two/*/*/last.safetensors undisturbed/*/*/last.safetensors ||
     fail "killed rank $rank after $instant ms: other weights (seed $seed)"
 done
@@ -56,7 +56,7 @@ for hung in 2 0; do
   while ! grep -q '"step":20,' four/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
   child=$(pgrep -P $pid -f "$dir/four" | sed -n "$((hung + 1))p")
   kill -STOP "$child"
-  ends $pid 10 || { fail "rank $hung of 4 hangs: the others go on"; kill -9 $pid "$child"; }
+  ends $pid 10 || { fail "rank $hung of 4 hangs: the others continue"; kill -9 $pid "$child"; }
   wait $pid && fail "rank $hung of 4 hangs: exit code 0"
   grep -q "(DIST.TIMEOUT), on host $(hostname) in update [1-9][0-9]*: rank $hung on host $(hostname) hangs, or its machine is gone" log ||
     fail "rank $hung of 4 hangs: which one is not said"
@@ -130,7 +130,7 @@ EOF
   while ! grep -q '"step":60,' two/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.05; done
   ip -n "${spaces[1]}" link set "${spaces[1]}" down
   for ((i = 0; i < 250; i++)); do grep -q "restarting from the newest checkpoint" log && break; sleep 0.1; done
-  [ $i -lt 250 ] || fail "a machine is cut off: the others go on"
+  [ $i -lt 250 ] || fail "a machine is cut off: the others continue"
   ends $pid 100 || { cat log; fail "a machine is cut off: no end"; kill -9 $pid; }
   wait $pid || fail "a machine is cut off: not started again"
   grep -q "(DIST.TIMEOUT), on host ${spaces[0]} in update [1-9][0-9]*: rank 1 on host ${spaces[1]} hangs, or its machine is gone" log ||

@@ -66,7 +66,7 @@ mkdir void
 ln -s ../maps void/maps
 cp val.txt void/val.txt
 sed '3,4s/_l/_void/' train.txt >void/train.txt
-"${run[@]}" --data-path . --output alone --opts "${opts[@]}" DATA.BATCH_SIZE=2 >log 2>&1 || fail "alone"
+"${run[@]}" --data-path . --output alone --opts "${opts[@]}" DATA.BATCH_SIZE=2 >log 2>&1 || fail "a batch without void"
 "${run[@]}" --data-path void --output both --opts "${opts[@]}" DATA.BATCH_SIZE=2 TRAIN.ACCUMULATION_STEPS=2 \
   >log 2>&1 || fail "accumulation"
 same "a batch of void in an update of two" alone both

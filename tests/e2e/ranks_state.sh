@@ -28,9 +28,9 @@ expect_line "over the batches of 2 processes"
 below "$(apart "$(file one)" "$(file pairs)")" 1e-3 && fail "pairs have the statistics of all"
 ranks 4 "${train[@]}" --batch-size 2 --sync-bn --output no --opts MODEL.SYNC_BN_GROUP=3 >log 2>&1
 expect_line "MODEL.SYNC_BN_GROUP: 4 processes cannot be divided into groups of 3"
-"${train[@]}" --sync-bn --output alone --max-steps 1 --opts DIST.SHARD_OPTIMIZER=True DIST.HALF_GRADIENTS=True >log 2>&1 || fail "--sync-bn alone"
+"${train[@]}" --sync-bn --output alone --max-steps 1 --opts DIST.SHARD_OPTIMIZER=True DIST.HALF_GRADIENTS=True >log 2>&1 || fail "--sync-bn in one process"
 for key in MODEL.SYNC_BN DIST.SHARD_OPTIMIZER DIST.HALF_GRADIENTS; do
-  grep -q "$key has no effect: there is one process" log || fail "$key alone: not said"
+  grep -q "$key has no effect: there is one process" log || fail "$key in one process: no warning"
 done
 echo "ok: statistics of all"
 

@@ -12,7 +12,7 @@ train=("${cpu[@]}")
 updates=50
 
 completes() { # NAME [resumed]: repeats the command until the run is complete
-  "${train[@]}" >log 2>&1 || { fail "$1: does not go on"; return; }
+  "${train[@]}" >log 2>&1 || { fail "$1: does not resume"; return; }
   cmp -s $run/last.safetensors undisturbed/last.safetensors ||
     fail "$1: other weights than undisturbed"
   grep -q "resumed from" log || [ "$2" != resumed ] || fail "$1: did not resume"
@@ -115,7 +115,7 @@ done
 for f in $run/last.safetensors $run/ckpt_step_24.safetensors; do
   printf 'damaged!' | dd of=$f bs=1 seek=100000 conv=notrunc 2>/dev/null
 done
-"${train[@]}" >log 2>&1 || fail "damaged newest: does not go on"
+"${train[@]}" >log 2>&1 || fail "damaged newest: does not resume"
 grep -q "skipping checkpoint: .*ckpt_step_24" log || grep -q "skipping checkpoint: .*last" log ||
   fail "damaged newest: not named"
 cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "damaged newest: weights"

@@ -49,7 +49,7 @@ pid=$!
 reached $run 17 $pid
 kill -9 $pid 2>/dev/null
 wait $pid 2>/dev/null
-"$trainc" "${full[@]}" --result again.json >log 2>&1 || fail "does not go on"
+"$trainc" "${full[@]}" --result again.json >log 2>&1 || fail "does not resume"
 grep -q "resumed from" log || fail "did not resume"
 cmp -s $run/last.safetensors undisturbed/last.safetensors || fail "resumed: other weights"
 same_values train.json again.json val_loss val_miou ema_miou val_fwiou
@@ -106,11 +106,11 @@ touch out/erfnet/short/images/epoch00{1,2}_5.png
 "$trainc" "${short[@]}" >log 2>&1 || fail "a short run, again"
 [ -e out/erfnet/short/images/epoch001_5.png ] && [ ! -e out/erfnet/short/images/epoch002_5.png ] ||
   fail "a short run, again: $(cd out/erfnet/short/images && echo *)"
-echo "ok: images of before"
+echo "ok: images of an earlier run"
 
 # Resuming does not need MODEL.PRETRAINED's file.
 mv out/erfnet_encoder gone
-"$trainc" "${full[@]}" >log 2>&1 || fail "does not go on without MODEL.PRETRAINED's file"
+"$trainc" "${full[@]}" >log 2>&1 || fail "does not resume without MODEL.PRETRAINED's file"
 "$trainc" eval "${full[@]}" --resume $run/last.safetensors --result eval.json >log 2>&1 ||
   fail "eval without MODEL.PRETRAINED's file"
 same_values train.json eval.json val_loss steps epochs
@@ -163,7 +163,7 @@ grep -q "other class weights" more.log && fail "the same class weights are other
 labels=(scenes/gtFine/train/*/*_labelIds.png)
 cp "${labels[0]}" "${labels[1]}"
 "${scenes[@]}" >more.log 2>&1 || { cat more.log; fail "scenes: other labels"; }
-grep -q "was trained with different class weights" more.log || fail "other class weights are not told"
+grep -q "was trained with different class weights" more.log || fail "no warning about other class weights"
 rm -r scenes/leftImg8bit/train scenes/gtFine/train
 "$trainc" eval --cfg "$here/configs/erfnet.yaml" --data-path scenes --device cpu \
   --resume out/erfnet/scenes/last.safetensors --output eval --result scenes_eval.json -b 4 \

@@ -66,8 +66,8 @@ threads() { OMP_NUM_THREADS=$1 "$trainc" devices "${@:2}" | sed -n 's/^cpu *\([0
 [ "$(threads 3)" = 3 ] || fail "OMP_NUM_THREADS=3: $(threads 3) threads"
 many=$(($(nproc --all) + 1))
 "$trainc" devices --threads $many 2>&1 | grep -q "^$many threads on [0-9]* cores*: they wait for each other" ||
-  fail "$many threads: not told that they are too many"
-"$trainc" devices --threads 1 2>&1 | grep -q "wait for each other" && fail "one thread is told to be too many"
+  fail "$many threads: no warning that they are too many"
+"$trainc" devices --threads 1 2>&1 | grep -q "wait for each other" && fail "a warning that one thread is too many"
 [ "$(threads 3 --threads 2)" = 2 ] || fail "--threads 2: $(threads 3 --threads 2) threads"
 
 # log.txt includes messages from before it was opened; eval does not explain the choice of device.

@@ -24,9 +24,9 @@ make_it "${args[@]}"
 "$trainc" $command --classes 3 --train 24 --val 6 --size 16 >log 2>&1 || fail "$command"
 "$trainc" "${args[@]}" >log 2>&1 || fail "the stand-in does not train"
 grep -q "^MODEL.NUM_CLASSES is 3, the classes of 'data/images/train'" log ||
-  fail "the class count is not told: $(head -3 log)"
+  fail "the class count is not logged: $(head -3 log)"
 [ "$(classes)" = 3 ] || fail "config.yaml has $(classes) classes"
-"$trainc" "${args[@]}" >log 2>&1 && grep -q "resumed from" log || fail "it does not go on"
+"$trainc" "${args[@]}" >log 2>&1 && grep -q "resumed from" log || fail "it does not resume"
 "$trainc" eval "${args[@]}" --resume $run/last.safetensors >log 2>&1 || fail "eval"
 "$trainc" predict --cfg shapes.yaml --weights $run/last.safetensors \
   data/images/val/circle/0000.jpg >out.txt 2>log || fail "predict"

@@ -25,7 +25,7 @@ grep -q 'Train: \[' err && fail "the log is on stderr"
 
 # Errors.
 "${train[@]}" --epochs x >log 2>err && fail "--epochs x"
-grep -q 'invalid int value' err && [ ! -s log ] || fail "a mistake is not on stderr alone"
+grep -q 'invalid int value' err && [ ! -s log ] || fail "a mistake is not reported on stderr only"
 printf 'PK\003\004\024\000\010\010archive/data.pkl' >weights.pth
 "${train[@]}" --tag refused --pretrained weights.pth >log 2>err && fail "damaged weights"
 expect_line "^trainc: error: .*'weights.pth'" err
@@ -37,7 +37,7 @@ expect_line "^trainc: warning: .*EMBED_DIM has no effect" err
 [ "${PIPESTATUS[0]}" = 0 ] || { cat err; fail "| head ends the run"; }
 [ -s first ] && grep -q "\[8/" out/*/head/log.txt || fail "| head"
 "${train[@]}" --tag full --print-freq 1 >/dev/full 2>err || { cat err; fail "a full disk ends the run"; }
-[ "$(grep -c 'the log cannot be written to stdout: No space left' err)" = 1 ] || fail "a full disk is not told, once"
+[ "$(grep -c 'the log cannot be written to stdout: No space left' err)" = 1 ] || fail "a full disk is not reported once"
 
 # Other subcommands print results, and their messages are not mixed with them.
 "${train[@]}" --tag json --result - >result.json 2>log || fail "--result -"

@@ -82,7 +82,7 @@ done
 [ "$(json_value exported.json val_top1)" = "$(json_value eval.json ema_top1)" ] || fail "export wrote other weights than the average"
 "$trainc" average out/resnet20/two --last 2 --out mean.safetensors >log 2>&1 || fail "average of averages"
 
-# Killed after averaging began, or stopped by a signal: goes on bit for bit.
+# Killed after averaging began, or stopped by a signal: resumes bit for bit.
 tensors() { tensor_bytes "$1" | md5sum; }
 for how in KILL TERM; do
   for step in 26 31; do
@@ -92,7 +92,7 @@ for how in KILL TERM; do
     reached again/resnet20/default $step $pid || fail "SIG$how at $step: over too early"
     kill -$how $pid
     wait $pid 2>/dev/null
-    "${common[@]}" OUTPUT again TRAIN.SAVE_STEPS 3 TRAIN.KEEP_CHECKPOINTS 2 >log 2>&1 || fail "SIG$how at $step: does not go on"
+    "${common[@]}" OUTPUT again TRAIN.SAVE_STEPS 3 TRAIN.KEEP_CHECKPOINTS 2 >log 2>&1 || fail "SIG$how at $step: does not resume"
     [ "$(tensors again/resnet20/default/last.safetensors)" = "$(tensors $of/two/last.safetensors)" ] ||
       fail "SIG$how at $step: other weights than undisturbed"
   done

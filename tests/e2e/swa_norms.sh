@@ -2,7 +2,7 @@
 # Batch norm statistics of the average of TRAIN.SWA, and of trainc average --bn-batches, equal those
 # of torch.optim.swa_utils.update_bn.
 # The weights are those of SEED, which a learning rate of 0 keeps, and the images are generated.
-# To make the golden file anew: KEEP=DIR tests/e2e/swa_norms.sh; scripts/golden/swa.py
+# To write the golden file again: KEEP=DIR tests/e2e/swa_norms.sh; scripts/golden/swa.py
 # DIR/last.safetensors DIR/images
 #
 #   tests/e2e/swa_norms.sh [TRAINC]

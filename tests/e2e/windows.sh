@@ -152,7 +152,7 @@ assert len({v for row in wide for v in row}) > 1"
 predict scale.out wide TEST.SCALES=[2] TEST.WINDOW_OVERLAP=0
 cmp -s scale.out/all_labels.png wide.out/all_labels.png || fail "scale 2"
 
-# Two windows that overlap by half: outside of the overlap each stands alone.
+# Two windows that overlap by half: pixels outside of the overlap belong to one window.
 predict half.out half TEST.SCALES=[0]
 predict half_parts.out half_parts
 same "overlapping windows" "
@@ -188,7 +188,7 @@ expect_line "error: .*3.ppm"
 
 echo "MODEL: {TYPE: resnet, NAME: resnet20, NUM_CLASSES: 3}" >classifier.yaml
 refuses "takes one file with TEST.SCALES" "$trainc" predict --weights "$weights" "$weights" TEST.SCALES=[1] data/val
-"$trainc" eval --device cpu --resume "$weights" TEST.WINDOW_OVERLAP=0.3 >log 2>&1 || fail "WINDOW_OVERLAP alone"
+"$trainc" eval --device cpu --resume "$weights" TEST.WINDOW_OVERLAP=0.3 >log 2>&1 || fail "WINDOW_OVERLAP without TEST.SCALES"
 expect_line "TEST.WINDOW_OVERLAP has no effect"
 refuses "five_crop and ten_crop are for classifiers" "$trainc" eval --resume "$weights" --tta ten_crop
 refuses "TEST.SCALES" "$trainc" eval --resume "$weights" --test-scales -1

@@ -12,7 +12,7 @@ mkdir "$dir/src"
 while read -r line; do
   printf '/* before\n * %s\n */\n' "$line" >"$dir/src/a.c"
   scripts/words.sh "$dir" >"$dir/said" && fail "not found: $line"
-  grep -q '^src/a.c:2: ' "$dir/said" || { cat "$dir/said"; fail "not told where: $line"; }
+  grep -q '^src/a.c:2: ' "$dir/said" || { cat "$dir/said"; fail "no line number: $line"; }
 done <<'E'
 Pictures are HWC
 the node behind it

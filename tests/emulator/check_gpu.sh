@@ -167,7 +167,7 @@ grep -q "update 2: started over" log || fail "no word of where it was killed"
 ITEM_LIMIT=1 check ops && fail "an item took longer than its limit"
 state ops failed
 grep -q "not done within 1 s" log || fail "no word of the limit"
-LIMIT=2 check ops && fail "an item went on after the limit of all"
+LIMIT=2 check ops && fail "an item ran beyond the limit of all"
 state ops skipped
 CUDA_VISIBLE_DEVICES= TRAINC=$here/trainc check && fail "a machine without a GPU passed"
 state devices failed

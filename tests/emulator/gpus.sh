@@ -205,7 +205,7 @@ for sig in KILL TERM; do
   while ! grep -q '"step":4,' whole/*/*/metrics.jsonl 2>/dev/null && kill -0 $pid 2>/dev/null; do sleep 0.02; done
   kill -$sig $pid
   wait $pid
-  "$trainc" "${long[@]}" >log 2>&1 || fail "SIG$sig: does not go on"
+  "$trainc" "${long[@]}" >log 2>&1 || fail "SIG$sig: does not resume"
   grep -q "resumed from" log || fail "SIG$sig: did not resume"
   same undisturbed whole
 done
@@ -228,7 +228,7 @@ grep -q "waited 2 seconds for the other processes (DIST.TIMEOUT)" log || fail "h
 
 # Without MPI, the waiting ranks name the missing one, too: a rank that never starts, the first or
 # another, and one that hangs.
-alone() { # RANK [FLAG...]: runs one of three ranks that are connected by NCCL only
+one_rank() { # RANK [FLAG...]: runs one of three ranks that are connected by NCCL only
   RANK=$1 WORLD_SIZE=3 LOCAL_RANK=$1 LOCAL_WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT=$meet EMULATOR_GPUS=3 \
     EMULATOR_LAZY=1 EMULATOR_BUSY=1 timeout 100 "$trainc" "${args[@]}" TRAIN.EPOCHS=100 >"log.$1" 2>&1 &
   pids[$1]=$!
@@ -248,17 +248,17 @@ meet=$((port + 20))
 rm -rf hang
 run hang cuda --dist-timeout 3
 steps 400
-for rank in 0 2; do alone $rank; done
+for rank in 0 2; do one_rank $rank; done
 named "rank 1 never came" "0 2" "rank 1"
 meet=$((port + 21))
-for rank in 1 2; do alone $rank; done
+for rank in 1 2; do one_rank $rank; done
 named "rank 0 never came" "1 2" "rank 0"
 run hang cuda --dist-timeout 10
 steps 400
 for hung in 0 2; do
   meet=$((port + 22 + hung))
   rm -rf hang
-  for rank in 0 1 2; do alone $rank; done
+  for rank in 0 1 2; do one_rank $rank; done
   while ! grep -q '"step":3,' hang/*/*/metrics.jsonl 2>/dev/null && kill -0 "${pids[0]}" 2>/dev/null; do sleep 0.05; done
   child=$(pgrep -P "${pids[hung]}")
   kill -STOP "$child" || fail "rank $hung ended: $(tail -1 log.$hung)"

@@ -112,7 +112,7 @@ EOF
 }
 plans fused --batch-size 1 "${half[@]}" CUDNN.BENCHMARK=False
 plans apart --batch-size 1 "${half[@]}" CUDNN.BENCHMARK=False CUDNN.FUSE=False
-[ "$(ops_of fused.json)" -gt 1 ] || fail "CUDNN.FUSE True: each convolution is alone"
+[ "$(ops_of fused.json)" -gt 1 ] || fail "CUDNN.FUSE True: no convolution is fused"
 [ "$(ops_of apart.json)" = 1 ] || fail "CUDNN.FUSE False: a plan has $(ops_of apart.json) ops"
 
 # An engine that loses NaN is not used for a convolution with bias and relu; if all do, the relu is

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The op table on the emulated GPU in fp32, against the reference: once, in an unusual order. ops.sh
-# compares many orders bit by bit, in every type. With TEST_NO_SLOW, as with sanitizers, without
-# checks of the kernels alone: accesses beyond memory, residual sums.
+# compares many orders bit by bit, in every type. TEST_NO_SLOW (set with sanitizers) leaves out what
+# other scripts check: accesses beyond memory, residual sums.
 #
 #   tests/emulator/table.sh [PROGRAM]
 set -eu

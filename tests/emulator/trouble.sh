@@ -59,7 +59,7 @@ same plain spoiled
 for call in begin instantiate upload; do
   EMULATOR_FAIL=$call:1 train $call CUDNN.CACHE= CUDNN.DETERMINISTIC=True
   says $call "no CUDA graph (.*): steps are launched kernel by kernel"
-  [ "$(grep -c "no CUDA graph" log)" = 1 ] || fail "$call: told more than once"
+  [ "$(grep -c "no CUDA graph" log)" = 1 ] || fail "$call: reported more than once"
   same plain $call
 done
 

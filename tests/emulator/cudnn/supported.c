@@ -44,7 +44,7 @@ static const char *bytes_unsupported(const struct graph *g, const struct op *op)
     const struct tensor *y = &g->tensor[op->slot[CONV_Y]];
 
     if (op->kind != KIND(CONVOLUTION_FORWARD) || op->sums != CUDNN_DATA_INT32)
-        return "int8 has forward passes alone, with sums in int32";
+        return "int8 has only forward passes, with sums in int32";
     if (y->type != CUDNN_DATA_INT32)
         return "the sums of int8 are int32";
     if (g->nop > 1 &&
@@ -94,7 +94,7 @@ static const char *op_unsupported(const struct graph *g, const struct op *op)
         op->mode <= CUDNN_POINTWISE_CMP_LE && op->sums != CUDNN_DATA_FLOAT)
         return "comparisons outside of attention are computed in float";
     if (op->kind == KIND(GEN_STATS) && g->nop == 1)
-        return "statistics alone have no engine";
+        return "no engine computes only statistics";
     return NULL;
 }
 
