@@ -21,27 +21,32 @@ trap 'rm -rf "$dir"' EXIT
 median() { sort -n | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 rate() { grep -o '[0-9.]* img/s' | head -1 | cut -d' ' -f1; }
 
+logged() { # COMMAND...: its output into $dir/log, which is shown if it fails
+  "$@" >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
+}
+
 for model in ${MODELS:-vit_small_patch16_224 swin_tiny_patch4_window7_224}; do
   classes=1000 size=224
   [ "$model" != unet ] || { classes=21; size=256; }
   case ${MODES:-onnxruntime} in
     *onnxruntime*)
-      "$python" scripts/bench/timm_inference.py --model "$model" --save "$dir/w.safetensors"
-      ./trainc export --model "$model" --num-classes "$classes" --img-size "$size" --weights "$dir/w.safetensors" \
-        --onnx "$dir/model.onnx" >"$dir/log" 2>&1
+      logged "$python" scripts/bench/timm_inference.py --model "$model" --save "$dir/w.safetensors"
+      logged ./trainc export --model "$model" --num-classes "$classes" --img-size "$size" --weights "$dir/w.safetensors" \
+        --onnx "$dir/model.onnx"
       ;;
   esac
   for batch in ${BATCHES:-1 8}; do
     for dtype in ${DTYPES:-fp32 bf16}; do
       rm -f "$dir"/rate_*
       for _ in $(seq "${1:-3}"); do
-        ./trainc bench --inference --model "$model" --batch-size "$batch" --seconds "$each" --opts \
-          DATA.IMG_SIZE "$size" MODEL.NUM_CLASSES "$classes" AMP_OPT_LEVEL "$([ "$dtype" = fp32 ] && echo O0 || echo O1)" AMP.DTYPE bf16 2>&1 |
-          rate >>"$dir/rate_trainc"
+        logged ./trainc bench --inference --model "$model" --batch-size "$batch" --seconds "$each" --opts \
+          DATA.IMG_SIZE "$size" MODEL.NUM_CLASSES "$classes" AMP_OPT_LEVEL "$([ "$dtype" = fp32 ] && echo O0 || echo O1)" AMP.DTYPE bf16
+        rate <"$dir/log" >>"$dir/rate_trainc"
         for mode in ${MODES:-eager compiled onnxruntime}; do
           [ "$mode-$dtype" != onnxruntime-bf16 ] || continue
-          "$python" scripts/bench/timm_inference.py --model "$model" --dtype "$dtype" --batch "$batch" \
-            --mode "$mode" --onnx "$dir/model.onnx" --seconds "$each" 2>&1 | rate >>"$dir/rate_$mode"
+          logged "$python" scripts/bench/timm_inference.py --model "$model" --dtype "$dtype" --batch "$batch" \
+            --mode "$mode" --onnx "$dir/model.onnx" --seconds "$each"
+          rate <"$dir/log" >>"$dir/rate_$mode"
         done
       done
       ours=$(median <"$dir/rate_trainc")

@@ -13,7 +13,7 @@ their EMA (11 classes, without classes that are absent from the labels).
 DIR holds train.txt and val.txt with "image label" on each line; all images have one size.
 The backbone of smp's networks is a ResNet-18 with random weights. The same with trainc:
 
-    trainc --cfg configs/camvid/erfnet.yaml --model unet --backbone resnet18 --data-path DIR
+    trainc --cfg configs/camvid/erfnet.yaml --model unet --backbone resnet18 --drop-path 0 --data-path DIR
 """
 import argparse
 import copy

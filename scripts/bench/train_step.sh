@@ -20,6 +20,10 @@ each=${SECONDS_EACH:-5}
 median() { sort -n | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 rate() { grep -o '[0-9.]* img/s' | head -1 | cut -d' ' -f1; }
 
+logged() { # COMMAND...: its output into $dir/log, which is shown if it fails
+  "$@" >"$dir/log" || { cat "$dir/log" >&2; exit 1; }
+}
+
 peak() { grep -o 'peak [0-9.]* GiB' | head -1 | cut -d' ' -f2; }
 
 config() {
@@ -34,12 +38,14 @@ batch() { case $1 in resnet20) echo 128 ;; swin* | vit* | convnext* | unet) echo
 
 ours() { # MODEL DTYPE [--convs]
   local level=O1
-  local size=() cfg=()
+  local size=() cfg=() drop_path=0
   [ -z "$(config "$1")" ] || cfg=(--cfg "$(config "$1")")
   [ "$2" = fp32 ] && level=O0
-  [ "$1" = unet ] && size=(DATA.IMG_SIZE 256)
+  [ "$1" = unet ] && size=(DATA.IMG_SIZE 256 MODEL.NUM_CLASSES 21)
+  [[ $1 != swin* ]] || drop_path=0.1 # timm's defaults
   ./trainc bench "${cfg[@]}" --model "$1" --batch-size "$(batch "$1")" --seconds "$each" ${3:-} \
-    --opts "${size[@]}" AMP_OPT_LEVEL $level AMP.DTYPE bf16 TRAIN.EMA.ENABLE False 2>&1
+    --opts "${size[@]}" AMP_OPT_LEVEL $level AMP.DTYPE bf16 \
+    MODEL.DROP_PATH_RATE "$drop_path" TRAIN.EMA.ENABLE False 2>&1
 }
 
 theirs() { # MODEL DTYPE MODE
@@ -51,12 +57,12 @@ for model in ${MODELS:-resnet50 resnet20}; do
   for dtype in ${DTYPES:-fp32 bf16}; do
     dir=$(mktemp -d)
     for _ in $(seq "$rounds"); do
-      ours "$model" "$dtype" --convs >"$dir/log"
+      logged ours "$model" "$dtype" --convs
       grep "^$model" "$dir/log" | rate >>"$dir/trainc"
       grep "^$model" "$dir/log" | peak >>"$dir/peak"
       grep '^convolutions' "$dir/log" | rate >>"$dir/convs"
       for mode in ${MODES:-eager compiled}; do
-        theirs "$model" "$dtype" "$mode" >"$dir/log"
+        logged theirs "$model" "$dtype" "$mode"
         rate <"$dir/log" >>"$dir/torch_$mode"
         peak <"$dir/log" >>"$dir/peak_$mode"
       done
