@@ -43,6 +43,7 @@ struct verb {
     int max_args;                 /* the number of positional arguments */
     const struct cmd_flag *flags; /* in addition to the schema's; NULL: none */
     bool known_args;              /* has CMD_KNOWN_FLAGS */
+    bool evaluates;               /* with trained weights: the help omits TRAIN's flags */
     bool log_stdout;              /* logs to stdout, unless --result - is given */
     const char *const *reads;     /* the keys or sections ("MODEL.") that it reads, in
                                    * addition to LOG.LEVEL; NULL ends the list, and NULL
@@ -86,6 +87,8 @@ extern const struct verb *const verb_table[];
 
 /* Returns the verb with this name, or NULL if there is none. */
 const struct verb *verb_find(const char *name);
+/* Returns the verb that other programs call by this name, or NULL if there is none. */
+const struct verb *verb_elsewhere(const char *name);
 /* Returns the verb with this name, or exits with a message that suggests a verb: one that
  * other programs call by this name, or one with a similar spelling. */
 const struct verb *verb_named(const char *name);

@@ -199,6 +199,7 @@ static int eval_run(struct config *cfg, const struct cmdline *line)
 
 const struct verb cmd_eval = {
     .name = "eval",
+    .evaluates = true,
     .examples =
         (const char *const[]){
             "trainc eval --resume output/resnet18/default/best.safetensors",

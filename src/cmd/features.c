@@ -362,6 +362,7 @@ static const struct cmd_flag features_flags[] = {
 
 const struct verb cmd_features = {
     .name = "features",
+    .evaluates = true,
     .examples =
         (const char *const[]){
             "trainc features --model resnet18 --pretrained resnet18 --out maps.npz "

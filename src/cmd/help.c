@@ -397,8 +397,23 @@ static bool help_subject(const char *topic)
     return false;
 }
 
+/* Prints the verb that other programs call by this name; false if there is none. */
+static bool help_elsewhere(const char *topic)
+{
+    const struct verb *v = islower((unsigned char)*topic) ? verb_elsewhere(topic) : NULL;
+    struct strbuf s = STRBUF_INIT;
+
+    if (!v)
+        return false;
+    strbuf_addf(&s, "trainc %s (`trainc help %s`): %s", v->name, v->name, v->help);
+    help_line(topic, s.buf);
+    strbuf_release(&s);
+    return true;
+}
+
 static void help_topic(const char *topic, bool all)
 {
+    bool elsewhere;
     struct suggest s;
 
     for (int i = 0; verb_table[i]; i++) {
@@ -407,13 +422,14 @@ static void help_topic(const char *topic, bool all)
             return;
         }
     }
+    elsewhere = help_elsewhere(topic);
     if (help_layers(topic) || help_section(topic))
         return;
     if (row_of_flag(topic)) {
         help_key(row_of_flag(topic));
         return;
     }
-    if (help_subject(topic) || help_part(topic) ||
+    if (help_subject(topic) || help_part(topic) || elsewhere ||
         (strlen(topic) > 2 && help_search(topic)))
         return;
     suggest_init(&s, topic);

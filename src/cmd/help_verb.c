@@ -39,8 +39,8 @@ static void help_flags(const struct cmd_flag *flags)
     strbuf_release(&name);
 }
 
-/* True for the keys whose flags most runs use. */
-static bool is_usual(const char *key)
+/* True for the keys whose flags most runs of the verb use. */
+static bool is_usual(const struct verb *v, const char *key)
 {
     static const char *const usual[] = {"DATA.DATA_PATH",
                                         "DATA.DATASET",
@@ -59,6 +59,8 @@ static bool is_usual(const char *key)
                                         "DEVICE",
                                         "SEED"};
 
+    if (v->evaluates && !strncmp(key, "TRAIN.", 6))
+        return false;
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
         if (!strcmp(usual[i], key))
             return true;
@@ -70,13 +72,13 @@ static int unusual_flags(const struct verb *v)
     int n = 0;
 
     for (const struct schema *row = schema_table; row->key; row++)
-        n += row->flag && verb_reads(v, row->key) && !is_usual(row->key);
+        n += row->flag && verb_reads(v, row->key) && !is_usual(v, row->key);
     return n;
 }
 
 static void help_keys(const struct verb *v, bool all)
 {
-    enum { FEW = 5 }; /* so few flags are always shown */
+    enum { FEW = 5 }; /* up to this number, all flags are shown */
     int left_out = all || unusual_flags(v) <= FEW ? 0 : unusual_flags(v);
     const char *section = "";
     size_t len = 0;
@@ -87,7 +89,7 @@ static void help_keys(const struct verb *v, bool all)
 
         if (!row->flag || !verb_reads(v, row->key))
             continue;
-        if (left_out && !is_usual(row->key))
+        if (left_out && !is_usual(v, row->key))
             continue;
         if (row->key[0] && (n != len || strncmp(section, row->key, n) != 0))
             say("\n%.*s:\n", (int)n, row->key);

@@ -279,7 +279,10 @@ static const char *const launch_reads[] = {NULL};
 
 const struct verb cmd_launch = {
     .name = "launch",
-    .examples = (const char *const[]){"trainc launch -n 2 -- --cfg my.yaml", NULL},
+    .examples = (const char *const[]){"trainc launch -n 2 -- --cfg my.yaml",
+                                      "trainc launch -n 8 --hosts a:4,b:4 -- train "
+                                      "--cfg my.yaml",
+                                      NULL},
     .help = "train one model in several processes with mpirun",
     .about =
         "trainc launch -n 2 -- train --cfg FILE ... runs the command after -- in N "

@@ -398,6 +398,7 @@ static const struct cmd_flag predict_flags[] = {
 
 const struct verb cmd_predict = {
     .name = "predict",
+    .evaluates = true,
     .examples =
         (const char *const[]){"trainc predict --weights "
                               "output/resnet18/default/best.safetensors photos/new",

@@ -268,8 +268,12 @@ static const struct cmd_flag quantize_flags[] = {
 
 const struct verb cmd_quantize = {
     .name = "quantize",
+    .evaluates = true,
     .examples = (const char *const[]){"trainc quantize --weights best.safetensors "
                                       "--calib photos/train --out int8.safetensors",
+                                      "trainc quantize --weights best.safetensors "
+                                      "--calib photos/train -n 1000 --out "
+                                      "int8.safetensors QUANT.METHOD=entropy",
                                       NULL},
     .help = "quantize a model to int8",
     .about =

@@ -21,17 +21,17 @@ static const struct {
     const char *names, *here;
 } elsewhere[] = {
     {"test val validate validation evaluate", "eval"},
-    {"fit finetune fine-tune fine_tune tune", "train"},
+    {"fit finetune fine-tune fine_tune", "train"},
     {"infer inference classify detect segment", "predict"},
     {"convert onnx", "export"},
     {"benchmark speed throughput", "bench"},
     {"info describe", "summary"},
     {"list zoo", "models"},
-    {"search hpo", "sweep"},
+    {"tune search hpo", "sweep"},
     {"new create", "init"},
     {"verify lint", "check"},
     {"compress int8", "quantize"},
-    {"avg mean soup avg_checkpoints", "average"},
+    {"avg soup avg_checkpoints", "average"},
     {"torchrun distributed", "launch"},
     {"clean prune purge clear", "cache"},
 };
@@ -58,6 +58,14 @@ const struct verb *verb_find(const char *name)
     return NULL;
 }
 
+const struct verb *verb_elsewhere(const char *name)
+{
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
+        if (has_name(elsewhere[i].names, name))
+            return verb_find(elsewhere[i].here);
+    return NULL;
+}
+
 const struct verb *verb_named(const char *name)
 {
     const struct verb *v = verb_find(name);
@@ -65,9 +73,9 @@ const struct verb *verb_named(const char *name)
 
     if (v)
         return v;
-    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
-        if (has_name(elsewhere[i].names, name))
-            usage("unknown verb %s (use trainc %s)", name, elsewhere[i].here);
+    v = verb_elsewhere(name);
+    if (v)
+        usage("unknown verb %s (use trainc %s)", name, v->name);
     suggest_init(&s, name);
     for (int i = 0; verb_table[i]; i++)
         suggest_try(&s, verb_table[i]->name);

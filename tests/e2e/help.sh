@@ -11,6 +11,22 @@ grep -q 'no key, flag, or verb is named "Warm"; it occurs in the help of:' log &
 "$trainc" help pillow 2>&1 | grep -q "DATA.DATA_PATH" || fail "a word of a text"
 "$trainc" help calib 2>&1 | grep -q "quantize --calib" || fail "a flag of a verb"
 refuses "no verb or key is named nosuchword" "$trainc" help nosuchword
+# Verbs of other programs lead to what does it here; keys that the name is part of follow.
+for pair in test:eval fit:train finetune:train infer:predict validate:eval tune:sweep; do
+  "$trainc" help "${pair%:*}" >log 2>&1 || fail "help ${pair%:*}"
+  grep -q "trainc ${pair#*:} (" log || fail "help ${pair%:*} does not name trainc ${pair#*:}"
+done
+"$trainc" help test | grep -qx "TEST.CROP" || fail "help test omits the section TEST"
+# Every verb has two examples; verbs that evaluate do not show the flags of training.
+for verb in $("$trainc" help | sed -n 's/^  \([a-z]*\)  *[a-z].*/\1/p'); do
+  "$trainc" help "$verb" >log || fail "help $verb"
+  [ "$(sed -n '/^examples:/,/^$/p' log | grep -c '^  trainc ')" -ge 2 ] || fail "help $verb: fewer than two examples"
+done
+for verb in eval predict features quantize; do
+  "$trainc" help "$verb" >log
+  grep -q -- "--epochs" log && fail "help $verb shows --epochs"
+  "$trainc" help "$verb" --all | grep -q -- "--epochs" || fail "help $verb --all omits --epochs"
+done
 
 # Tab in bash: $1 is the command line, whose last word is completed.
 "$trainc" help --completion bash >trainc.bash || fail "--completion bash"
