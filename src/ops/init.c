@@ -56,5 +56,5 @@ struct init init_rule_init(enum init_rule rule, int64_t fan_in, int64_t fan_out)
     case INIT_RULE_COUNT:
         break;
     }
-    BUG("no such initialisation rule: %d", (int)rule);
+    BUG("no such initialization rule: %d", (int)rule);
 }
