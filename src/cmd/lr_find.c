@@ -65,17 +65,17 @@ int lr_find_smooth(struct lr_find_point *p, int n)
 
 int lr_find_steepest(const struct lr_find_point *p, int n)
 {
-    int least = 0, best = -1;
-    double max_updates = 0;
+    int least = 0, best = -1, half = n < 40 ? 1 : n / 20;
+    double steepest = 0;
 
     for (int i = 1; i < n; i++)
         least = p[i].smooth < p[least].smooth ? i : least;
-    for (int i = 1; i < least; i++) {
-        double slope =
-            (p[i - 1].smooth - p[i + 1].smooth) / log(p[i + 1].lr / p[i - 1].lr);
+    for (int i = n / 10 + half; i + half <= least; i++) {
+        const struct lr_find_point *a = &p[i - half], *b = &p[i + half];
+        double slope = (a->smooth - b->smooth) / log(b->lr / a->lr);
 
-        if (slope > max_updates) {
-            max_updates = slope;
+        if (slope > steepest) {
+            steepest = slope;
             best = i;
         }
     }
@@ -155,18 +155,18 @@ static void run_steps(struct test *t)
 /* Prints at most LINES lines: rate, smoothed loss, and a bar. */
 static void print_curve(const struct lr_find_point *p, int n, int steepest)
 {
-    double least = INFINITY, max_updates = -INFINITY;
+    double least = INFINITY, greatest = -INFINITY;
     int lines = n < LINES ? n : LINES, marked = -1;
 
     for (int i = 0; i < n; i++) {
         least = fmin(least, p[i].smooth);
-        max_updates = fmax(max_updates, p[i].smooth);
+        greatest = fmax(greatest, p[i].smooth);
     }
     say("learning rate      loss\n");
     for (int k = 0; k < lines; k++) {
         int i = k * n / lines, next = (k + 1) * n / lines;
         double share =
-            max_updates > least ? (p[i].smooth - least) / (max_updates - least) : 0;
+            greatest > least ? (p[i].smooth - least) / (greatest - least) : 0;
         bool here = steepest >= i && steepest < next;
 
         marked = here ? k : marked;
@@ -187,8 +187,9 @@ static void print_suggestion(const struct config *cfg, const struct test *t, dou
         say("no suggestion: the loss did not fall in %d steps\n", t->n);
         return;
     }
-    say("suggestion: --lr %.2g (steepest fall of the loss; its minimum is at %.2g)\n",
-        t->point[i].lr, t->point[least].lr);
+    say("suggestion: --lr %.2g (a tenth of the rate with the smallest loss, %.2g; the "
+        "loss falls fastest at %.2g)\n",
+        t->point[least].lr / 10, t->point[least].lr, t->point[i].lr);
     say("this rate is for %" PRId64
         " images per step and without TRAIN.SCALE_LR: if your "
         "recipe sets it,\nadd --no-scale-lr; this run's rate is %.3g\n",

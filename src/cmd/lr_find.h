@@ -34,8 +34,12 @@ struct lr_find_point {
  * is NaN or exceeds four times the minimum.
  */
 int lr_find_smooth(struct lr_find_point *p, int n);
-/* Returns the index before the minimum where the smoothed loss falls fastest over the
- * logarithm of the rate, or -1 if it does not fall. */
+/*
+ * Returns the index before the minimum where the smoothed loss falls fastest over the
+ * logarithm of the rate, measured over a tenth of the points, or -1 if it does not fall.
+ * Leaves out the first tenth of the points, as Lightning's Tuner leaves out 10: their
+ * smoothed losses are means of few batches, whose noise is steeper than any real fall.
+ */
 int lr_find_steepest(const struct lr_find_point *p, int n);
 
 #endif

@@ -47,6 +47,22 @@ static void stops_at_what_is_no_number(void **state)
     assert_true(lr_find_steepest(p, 60) < 60);
 }
 
+/* Batches of a small data set: losses of the first steps are far from their mean. */
+static void noise_of_the_first_steps_is_no_slope(void **state)
+{
+    static const double noise[] = {1.2, 0.1, 0.5, -0.4, 0.3, -0.2, 0.2, 0.3};
+    enum { COUNT = sizeof(noise) / sizeof(*noise) };
+    struct lr_find_point p[N];
+    int i;
+
+    (void)state;
+    make(p, 1e-3, 1);
+    for (int k = 0; k < N; k++)
+        p[k].loss += k < COUNT ? noise[k] : k % 2 ? 0.15 : -0.15;
+    i = lr_find_steepest(p, lr_find_smooth(p, N));
+    assert_true(i > 0 && p[i].lr > 1e-3 && p[i].lr < 8e-3);
+}
+
 static void a_loss_that_rises_has_no_answer(void **state)
 {
     struct lr_find_point p[N];
@@ -64,6 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_slope),
         cmocka_unit_test(stops_at_what_is_no_number),
+        cmocka_unit_test(noise_of_the_first_steps_is_no_slope),
         cmocka_unit_test(a_loss_that_rises_has_no_answer),
     };
 
