@@ -158,6 +158,7 @@ static void open_checkpoint(struct exporter *e, const char *path)
     if (weights_file_open(&e->file, path, !e->raw, &why) ||
         weights_file_verify(&e->file, &why))
         die("--weights: %s", why.buf);
+    e->raw = e->raw || checkpoint_raw_is_better(&e->file);
     if (!e->file.by_trainc)
         weights_guess_make(&e->guess, &e->file);
     if (e->file.torch && !e->guess.n)
@@ -186,7 +187,10 @@ static int export_weights(const struct cmdline *line)
     kept_meta_copy(&e.out, &e.file);
     if (safetensors_writer_commit(&e.out, out, &why))
         die("--out: %s", why.buf);
-    log_info("wrote %zu tensors%s%s%s to '%s'", e.out.n, e.ema ? " (EMA weights)" : "",
+    log_info("wrote %zu tensors%s%s%s to '%s'", e.out.n,
+             e.ema                                  ? " (EMA weights)"
+             : checkpoint_raw_is_better(&e.file) ? " (raw weights, which scored higher)"
+                                                    : "",
              *e.file.part ? " of " : "", e.file.part, out);
     if (e.left)
         log_info("left out %d tensors of auxiliary classifiers, which inference does not "

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "train/checkpoint.h"
 
 const struct safetensors_tensor *file_names_get(const struct file_names *n,
                                                 const char *name)
@@ -58,7 +59,7 @@ static char *prefix_of(const struct file_names *n, size_t i, const char *first)
 static int find_prefix(struct file_names *n, const char *const *name, int count)
 {
     static const char *const usual[] = {
-        "ema.",
+        "ema.", /* first */
         "",
         "module.",
         "_orig_mod.",
@@ -70,7 +71,7 @@ static int find_prefix(struct file_names *n, const char *const *name, int count)
     char *best = xstrdup("");
     int best_count = 0;
 
-    for (size_t i = 0; count && i < nusual + n->file->n; i++) {
+    for (size_t i = checkpoint_raw_is_better(n->file); count && i < nusual + n->file->n; i++) {
         int found;
 
         n->prefix = i < nusual ? xstrdup(usual[i]) : prefix_of(n, i - nusual, name[0]);
@@ -174,7 +175,8 @@ bool file_names_extra(const struct file_names *n, const struct model_family *f,
     for (const char *const *word = f->computed; word && *word; word++)
         if (strstr(name, *word))
             return true;
-    return (n->file->by_trainc && strncmp(name, "ema.", 4) != 0) ||
+    return (n->file->by_trainc &&
+            (strncmp(name, "ema.", 4) != 0 || strcmp(n->prefix, "ema.") != 0)) ||
            (n->scheme && !scheme_keeps(n->scheme, name)) ||
            !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
 }

@@ -15,6 +15,7 @@
 #include "session/head.h"
 #include "session/model_config.h"
 #include "session/state.h"
+#include "train/checkpoint.h"
 #include "train/file_names.h"
 #include "train/quantize.h"
 #include "train/remake.h"
@@ -361,6 +362,8 @@ static void add_source(struct strbuf *text, const struct loading *l)
 {
     bool ema = !strcmp(l->names.prefix, "ema.");
 
+    if (!ema && checkpoint_raw_is_better(&l->file))
+        strbuf_addstr(text, " from the raw weights, which scored higher than the EMA weights");
     strbuf_addstr(text, ema ? " from the EMA weights" : "");
     if (*l->file.part)
         strbuf_addf(text, "%s%s", ema ? " of " : " from ", l->file.part);
