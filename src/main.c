@@ -113,6 +113,7 @@ static void follow_job(struct config *cfg, const struct verb *v,
     bool trains = verb_reads(v, "TRAIN.EPOCHS") || (v->trains && v->trains(line));
 
     if (trains) {
+        job_preset_splits(cfg);
         job = job_look(cfg);
         job_preset_model(cfg, &job);
         model_preset(cfg);

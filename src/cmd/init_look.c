@@ -211,15 +211,12 @@ static void find_set(struct init_facts *f, const struct dataset *d)
     strbuf_release(&path);
 }
 
-/* Holds out a tenth for validation, or a fifth of a small data set. */
+/* Holds out images for validation. */
 static void split_validation(struct init_facts *f)
 {
-    enum { MANY = 2000, FEWEST = 10 };
     int64_t all = f->train;
 
-    if (all < FEWEST)
-        return;
-    f->val_fraction = all < MANY ? 0.2 : 0.1;
+    f->val_fraction = job_val_fraction(all);
     f->val = (int64_t)((double)all * f->val_fraction + 0.5);
     f->train = all - f->val;
 }

@@ -46,19 +46,6 @@ static void folder_add_others(struct strbuf *s, const char *dir)
     dir_list_free(name, n);
 }
 
-static bool folder_check(const struct dataset_source *s, struct strbuf *why)
-{
-    char *dir = folder_of(s);
-    bool is = file_is_dir(dir);
-
-    if (!is) {
-        strbuf_addf(why, "'%s' has no folder '%s'", s->path, s->split);
-        folder_add_others(why, s->path);
-    }
-    free(dir);
-    return is;
-}
-
 /* True if one of the first entries has an image's name or, with `below`, is a folder with
  * such an entry. */
 static bool folder_has_image(const char *dir, bool below)
@@ -78,6 +65,22 @@ static bool folder_has_image(const char *dir, bool below)
     if (d)
         closedir(d);
     return has;
+}
+
+static bool folder_check(const struct dataset_source *s, struct strbuf *why)
+{
+    char *dir = folder_of(s);
+    bool is = file_is_dir(dir);
+
+    if (!is) {
+        strbuf_addf(why, "'%s' has no folder '%s'", s->path, s->split);
+        folder_add_others(why, s->path);
+        if (folder_has_image(s->path, true))
+            strbuf_addstr(why, "; if these are classes, set DATA.TRAIN_SPLIT '' and "
+                               "DATA.VAL_FRACTION 0.2");
+    }
+    free(dir);
+    return is;
 }
 
 /* Folders of images and label maps are not class folders. */

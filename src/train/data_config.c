@@ -17,6 +17,7 @@
 #include "dataset/sampler.h"
 #include "dataset/table.h"
 #include "dist/launch.h"
+#include "session/job.h"
 #include "session/model_config.h"
 #include "train/data_order.h"
 #include "train/data_part.h"
@@ -82,11 +83,13 @@ static struct dataset_source data_source(const struct config *cfg, enum data_spl
     };
 }
 
-/* Appends what the user can do if the data set is missing. */
-static void add_advice(const struct storage *row, const char *path, struct strbuf *out)
+/* Appends what the user can do if the data set is missing. Recipes have stand-ins; for
+ * users' own images a mistyped path is more likely. */
+static void add_advice(const struct config *cfg, const struct storage *row,
+                       const char *path, struct strbuf *out)
 {
     strbuf_addstr(out, ": set your data set's folder with --data-path DIR");
-    if (row->stand_in)
+    if (row->stand_in && !job_decides(cfg))
         strbuf_addf(out, ", or generate a small stand-in data set: trainc %s --out %s",
                     row->stand_in, path);
 }
@@ -100,7 +103,7 @@ void data_check_split(const struct config *cfg, enum data_split split, struct pr
 
     if (!row || row->generated || !*s.path)
         return;
-    add_advice(row, s.path, &advice);
+    add_advice(cfg, row, s.path, &advice);
     if (!row->probe(&s))
         storage_add_guess(row, &s, &guess);
     if (!file_exists(s.path))

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "dataset/table.h"
+#include "dataset/usual_names.h"
 #include "dist/launch.h"
 #include "image/image.h"
 #include "session/devices.h"
@@ -89,6 +91,70 @@ static bool is_there(const struct config *cfg)
     there = there && !p.nerror;
     problems_release(&p);
     return there;
+}
+
+/* The number of folders in a data set that are named like a split. */
+static int split_folders(const char *path)
+{
+    int n, found = 0;
+    char **name = dir_list(path, &n);
+
+    for (int i = 0; i < n; i++) {
+        char *dir = path_join(path, name[i]);
+        struct usual_words w;
+
+        found += usual_words_parse(name[i], &w) && w.split && file_is_dir(dir);
+        free(dir);
+    }
+    dir_list_free(name, n);
+    return found;
+}
+
+/* True if DATA.DATA_PATH holds class folders, and none named like a split. */
+static bool has_class_folders(const struct config *cfg, const struct storage *row)
+{
+    struct dataset_source s = {.path = cfg->data.data_path, .split = ""};
+
+    return !split_folders(cfg->data.data_path) && row->probe(&s);
+}
+
+double job_val_fraction(int64_t images)
+{
+    enum { MANY = 2000, FEWEST = 10 };
+
+    return images < FEWEST ? 0 : images < MANY ? 0.2 : 0.1;
+}
+
+void job_preset_splits(struct config *cfg)
+{
+    static const char *const keys[] = {"DATA.TRAIN_SPLIT", "DATA.VAL_SPLIT",
+                                       "DATA.VAL_FRACTION", "DATA.FOLD"};
+    const struct storage *row = storage_find(cfg->data.dataset);
+    struct strbuf fraction = STRBUF_INIT;
+    struct dataset *d;
+    int splits;
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (config_is_given(cfg, keys[i]))
+            return;
+    if (!job_decides(cfg) || !row || strcmp(row->name, "folder") != 0 ||
+        !file_is_dir(cfg->data.data_path))
+        return;
+    splits = split_folders(cfg->data.data_path);
+    if (has_class_folders(cfg, row))
+        config_preset(cfg, "DATA.TRAIN_SPLIT", "", 
+                      CONFIG_JOB_ORIGIN "one folder per class, no splits");
+    else if (splits != 1 || !is_there(cfg))
+        return;
+    log_mute(true);
+    d = data_open(cfg, DATA_TRAIN);
+    strbuf_addf(&fraction, "%g", job_val_fraction(d->n));
+    dataset_close(d);
+    log_mute(false);
+    config_preset(cfg, "DATA.VAL_FRACTION", fraction.buf,
+                  CONFIG_JOB_ORIGIN
+                  "no validation split: uses this fraction of each class");
+    strbuf_release(&fraction);
 }
 
 struct job job_look(const struct config *cfg)
