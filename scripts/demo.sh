@@ -1,6 +1,6 @@
 #!/bin/bash
 # make demo: installs packages, builds, generates images, trains, evaluates, and prints a table.
-# Takes about a minute. Leaves output/demo/result.json (training) and output/demo/eval.json.
+# Takes one to three minutes. Leaves output/demo/result.json (training) and output/demo/eval.json.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/deps.sh
@@ -17,7 +17,9 @@ value() { sed -n "s/.*\"$2\": \([^,]*\),*$/\1/p" "output/demo/$1.json"; }
 
 echo
 echo "epoch  train loss  val loss  val top-1  EMA top-1"
-awk -F, 'NR > 1 { printf "%5d  %10.4f  %8.4f  %8.2f %%  %7.2f %%\n", $1, $2, $4, $5, $8 }' \
+awk -F, '
+  NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+  { printf "%5d  %10.4f  %8.4f  %8.2f %%  %7.2f %%\n", $1 + 1, $column["train_loss"], $column["val_loss"], $column["val_top1"], $column["ema_top1"] }' \
   output/resnet20/demo/summary.csv
 printf '\n%.2f %% of the validation images are right (best epoch, weights; their EMA: ' \
   "$(value eval val_top1)"

@@ -190,8 +190,11 @@ static void print_sizes(const struct split *s)
         w[1] = f->w > w[1] ? f->w : w[1];
         h[1] = f->h > h[1] ? f->h : h[1];
     }
-    say("%s: %" PRId64 " images, %d to %d wide and %d to %d high", s->name, s->d->n, w[0],
-        w[1], h[0], h[1]);
+    say("%s: %" PRId64 " images, ", *s->name ? s->name : "training part", s->d->n);
+    if (w[0] == w[1] && h[0] == h[1])
+        say("%d x %d pixels", w[0], h[0]);
+    else
+        say("%d to %d wide and %d to %d high", w[0], w[1], h[0], h[1]);
 }
 
 static int print_findings(const struct check *c)

@@ -16,7 +16,7 @@ static const struct foreign table[] = {
     {"--class-map", "FILE", "classes are the folders, in byte order of their names"},
     {"--dataset-download", "", "data sets are not downloaded"},
     {"--split", "NAME", "--val-split NAME"},
-    {"--input-img-mode, --input-key, --target-key", "X", "it is for Hugging Face data sets, which trainc does not read"},
+    {"--input-img-mode, --input-key, --target-key", "X", "not supported: trainc does not read Hugging Face data sets"},
     {"-o, --output-dir, --work-dir, --save-dir, --log-dir, --logdir", "DIR", "--output DIR"},
     {"--experiment, --exp-name, --run-name, --name", "NAME", "--tag NAME"},
     {"--results-file", "FILE", "--result FILE"},
@@ -43,6 +43,7 @@ static const struct foreign table[] = {
     {"--no-resume-opt", "", "--pretrained FILE loads only a checkpoint's weights"},
     {"--model-kwargs", "K=V", "keys of MODEL.RESNET (trainc help MODEL.RESNET)"},
     {"--gp, --test-pool", "NAME", "models have their own pooling"},
+    {"--head-init-scale, --head-init-bias", "X", "a new classifier starts as in the model's paper (MODEL.INIT)"},
     {"--bn-momentum, --bn-eps", "X", "models have their own batch norm"},
     {"--channels-last", "", "always on"},
     {"--fast-norm", "", "always on: the whole step is compiled"},
@@ -56,7 +57,7 @@ static const struct foreign table[] = {
 
     /* optimizer and schedule */
     {"--learning-rate", "LR", "--lr LR (see TRAIN.SCALE_LR)"},
-    {"--lr-base", "LR", "--lr LR, which is scaled by images per step / TRAIN.SCALE_LR_BASE"},
+    {"--lr-base", "LR", "--lr LR; scaled by images per step / TRAIN.SCALE_LR_BASE only if TRAIN.SCALE_LR is on"},
     {"--lr-base-size", "N", "TRAIN.SCALE_LR_BASE=N"},
     {"--lr-base-scale", "NAME", "learning rates are scaled linearly, or not at all with --no-scale-lr"},
     {"--lr-scheduler, --scheduler", "NAME", "--sched NAME"},
@@ -100,6 +101,7 @@ static const struct foreign table[] = {
     {"--model-ema-warmup", "", "TRAIN.EMA.RAMP_STEPS=N, 2000 unless set"},
     {"--model-ema-steps", "N", "the EMA is updated in every step"},
     {"--use-ema", "", "--model-ema: both the weights and their EMA are evaluated"},
+    {"--native-amp, --apex-amp", "", "--amp, which is the default"},
     {"--fp16", "", "--amp-dtype fp16"},
     {"--bf16", "", "--amp-dtype bf16"},
     {"--precision", "X", "--amp-dtype fp16|bf16, or --no-amp"},

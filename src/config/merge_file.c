@@ -1,6 +1,7 @@
 /* cfgnode_merge_file: merges a file, after the files in its BASE. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/file.h"
@@ -109,6 +110,14 @@ static void load_bases(struct chain *c, const char *file, struct cfgnode *src)
     }
 }
 
+/* True for what a shell leaves behind if the program before > fails. */
+static bool is_empty_file(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && S_ISREG(st.st_mode) && !st.st_size;
+}
+
 static void chain_load(struct chain *c, const char *path, const char *origin)
 {
     char *real = realpath(path, NULL);
@@ -126,6 +135,8 @@ static void chain_load(struct chain *c, const char *path, const char *origin)
     }
     src = yaml_read_file(path, origin, c->p);
     if (src) {
+        if (is_empty_file(path))
+            problems_warn(c->p, origin, "%s: the file is empty", path);
         c->open[c->depth].real = real ? real : xstrdup(path);
         c->open[c->depth++].path = path;
         load_bases(c, path, src);

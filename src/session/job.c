@@ -206,17 +206,23 @@ static bool row_batch(struct view *v)
 static bool row_epochs(struct view *v)
 {
     int64_t goal = v->tuned ? TUNING_UPDATES : SCRATCH_UPDATES, n;
-    int64_t min = v->tuned ? 5 : 10, max = v->tuned ? 30 : 100;
+    int64_t min = v->tuned ? 5 : 10, max = v->tuned ? 30 : 100, clipped;
 
     if (!v->per_epoch)
         return false;
     n = (goal + v->per_epoch - 1) / v->per_epoch;
-    n = n < min ? min : n > max ? max : n;
-    strbuf_addf(&v->value, "%" PRId64, n);
-    strbuf_addf(&v->why,
-                "%" PRId64 " steps each: about %" PRId64 " in all, %" PRId64
-                " to %" PRId64 " epochs%s",
-                v->per_epoch, goal, min, max, v->tuned ? " of fine-tuning" : "");
+    clipped = n < min ? min : n > max ? max : n;
+    strbuf_addf(&v->value, "%" PRId64, clipped);
+    strbuf_addf(&v->why, "%" PRId64 " steps in all", clipped * v->per_epoch);
+    if (clipped == n)
+        strbuf_addf(&v->why, "; the goal is %" PRId64, goal);
+    else
+        strbuf_addf(&v->why,
+                    "; the goal of %" PRId64 " would need %" PRId64 " epochs, but the %s "
+                    "is %" PRId64,
+                    goal, n, n > max ? "limit" : "minimum", clipped);
+    if (v->tuned)
+        strbuf_addstr(&v->why, " for fine-tuning");
     return true;
 }
 
@@ -278,15 +284,15 @@ static bool row_schedule(struct view *v)
 
 /* ---- regularization and augmentation ---- */
 
-/* Appends "few images" or another reason for mild augmentation. */
+/* Appends the reason for weak augmentation. */
 static void why_mild(struct view *v)
 {
     if (v->tuned)
-        strbuf_addstr(&v->why, "pretrained weights: mild");
+        strbuf_addstr(&v->why, "pretrained weights: weak augmentation");
     else if (v->job->images < MANY_IMAGES)
-        strbuf_addf(&v->why, "%" PRId64 " images: mild", v->job->images);
+        strbuf_addf(&v->why, "under %d images: weak augmentation", MANY_IMAGES);
     else
-        strbuf_addf(&v->why, "%lld epochs: mild", (long long)v->cfg->train.epochs);
+        strbuf_addf(&v->why, "under %d epochs: weak augmentation", MANY_EPOCHS);
 }
 
 static bool row_drop_path(struct view *v)
@@ -402,7 +408,7 @@ static bool row_jitter(struct view *v)
     if (gray)
         strbuf_addstr(&v->why, "gray images");
     else if (v->segment)
-        strbuf_addstr(&v->why, "mild");
+        strbuf_addstr(&v->why, "weak augmentation");
     else
         why_mild(v);
     return true;

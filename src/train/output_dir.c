@@ -79,13 +79,13 @@ static void check_reuse(const struct output *o, const struct config *cfg)
         goto done;
     if (!cfg->train.auto_resume)
         usage("'%s' contains checkpoints of an earlier run: remove it, choose another "
-              "TAG, or set TRAIN.AUTO_RESUME True",
+              "--tag, or set TRAIN.AUTO_RESUME True",
               o->dir);
     if (file_exists(path))
         compare_config(&keys, path, cfg, "");
     if (keys.len)
         usage("'%s' contains checkpoints of a run with a different configuration: %s; "
-              "choose another TAG, or use --resume FILE to resume anyway",
+              "choose another --tag, or use --resume FILE to resume anyway",
               o->dir, keys.buf);
 done:
     strbuf_release(&keys);
@@ -154,7 +154,7 @@ static int lock_dir(const char *dir, const struct config *cfg)
     log_warning("another run is writing to '%s': waiting up to %g s for it to end", dir,
                 patience);
     if (file_flock(fd, patience) && errno == EWOULDBLOCK)
-        busy("another run is writing to '%s': wait for it, or choose another TAG", dir);
+        busy("another run is writing to '%s': wait for it, or choose another --tag", dir);
     return fd;
 }
 

@@ -432,7 +432,7 @@ bool saves_resume(const struct saves *v, struct session *s, struct run_state *st
     }
     if (n && loaded < 0)
         die("cannot load any of the %d checkpoints in '%s': move them away to start "
-            "over, or choose another TAG",
+            "over, or choose another --tag",
             n, v->dir);
     if (loaded >= 0 && !v->reads_only)
         name_last(v, l.item[loaded].path);

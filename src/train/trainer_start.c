@@ -310,7 +310,7 @@ static void check_later(const struct trainer *t)
     if (later > now)
         config_refuse(t->cfg, KEYS("MODEL.RESUME"),
                       "'%s' is from step %lld, but '%s' has a checkpoint from step %lld: "
-                      "move the later ones away, choose another TAG, or remove "
+                      "move the later ones away, choose another --tag, or remove "
                       "MODEL.RESUME to resume from the newest",
                       t->cfg->model.resume, (long long)now, t->output.dir,
                       (long long)later);

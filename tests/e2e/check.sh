@@ -11,7 +11,7 @@ check() { "$trainc" check "$@" >log 2>&1; } # ARGUMENTS
 for workers in 0 3; do
   check --data-path shapes --img-size 80 --num-classes 3 -j $workers || fail "sound: exit code"
   expect_line "no problems found"
-  expect_line "^train: 30 images, 40 to 40 wide and 40 to 40 high; 3 classes of 10 "
+  expect_line "^train: 30 images, 40 x 40 pixels; 3 classes of 10 "
 done
 
 # --show-batch: shows the first augmented images, the same for any number of workers.
