@@ -40,6 +40,7 @@ libhdf5-dev
 libcurl4-openssl-dev
 libcmocka-dev
 jq
+codespell
 openmpi-bin
 patchelf
 libopenmpi3|libopenmpi3t64|libopenmpi40

@@ -38,7 +38,7 @@ refuses "folder 'fotos' not found: set your data set's folder with --data-path D
 refuses "empty.yaml: the file is empty" "$trainc" --cfg empty.yaml
 refuses "(here: --weights FILE)" "$trainc" predict --checkpoint a.pth photos
 
-# EMA weights that lag behind score worse: the raw weights, whose score was announced, are used.
+# Stale EMA weights score worse: the raw weights, whose score was announced, are used.
 "$trainc" --data-path data --epochs 2 --device cpu --output out --tag raw --best-metric loss --no-amp \
   --opts TRAIN.EMA.DECAY 0.9999 TRAIN.EMA.RAMP_STEPS 0 >log 2>&1 || fail "train"
 best=out/resnet20/raw/best.safetensors
@@ -52,7 +52,7 @@ grep -q "loaded from the raw weights, which scored higher" log || fail "the log 
 "$trainc" eval --data-path data --model resnet20 --num-classes 3 --img-size 32 --weights w.safetensors --device cpu --no-amp >log 2>&1 ||
   fail "eval of the export"
 same "$(loss)" || fail "eval of the exported weights: loss $(loss), not $announced"
-# Without a lag, the EMA weights are the better ones.
+# Without a delay, the EMA weights are the better ones.
 "$trainc" --data-path data --epochs 2 --device cpu --output out --tag ema --best-metric loss \
   --opts TRAIN.EMA.DECAY 0.0 TRAIN.EMA.RAMP_STEPS 0 >log 2>&1 || fail "train"
 "$trainc" export --weights out/resnet20/ema/best.safetensors --out e.safetensors 2>&1 | grep -q "(EMA weights)" ||

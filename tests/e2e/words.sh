@@ -8,6 +8,21 @@ cd "$here" || exit 1
 
 scripts/words.sh || fail "the words above"
 
+# Spelling, by codespell. Names of formats, formulas, and variables, and the mistakes on purpose of
+# the tests for suggestions, are no mistakes.
+if command -v codespell >/dev/null; then
+  spelled() {
+    codespell --skip 'imagenet_names.c,words.sh,*.png,*.jpg,*.svg' \
+      --ignore-words-list nin,inflight,nd,dout,inout,statics,siz,paeth,trian,widht,valu,te,frist,fo,crate,conveyer,yur,alph "$@"
+  }
+  spelled README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs src cuda configs scripts tests/*/*.[ch] tests/e2e tests/emulator tests/bugs ||
+    fail "misspelled words"
+  echo "the sucessor of a seperate node" >"$dir/mistakes.md"
+  [ "$(spelled "$dir/mistakes.md" | wc -l)" = 2 ] || fail "codespell does not find misspelled words"
+else
+  echo "spelling: skipped, as there is no codespell (apt-get install codespell)"
+fi
+
 mkdir "$dir/src"
 while read -r line; do
   printf '/* before\n * %s\n */\n' "$line" >"$dir/src/a.c"
