@@ -19,7 +19,7 @@
 enum {
     WARM_UPDATES = 2,
     MIN_UPDATES = 3,
-    DEFAULT_UPDATES = 20, /* of --updates */
+    DEFAULT_STEPS = 20, /* of --steps */
     WORST = 10
 };
 static const double max_seconds = 30;
@@ -89,7 +89,7 @@ static bool one_batch(struct profile *p, uint64_t *epoch)
 
 static bool is_enough(const struct profile *p, double began)
 {
-    if (p->updates >= p->max_updates)
+    if (p->updates >= p->max_steps)
         return true;
     return p->seconds > 0 && p->updates >= MIN_UPDATES &&
            clock_now() - began > p->seconds;
@@ -196,8 +196,8 @@ static int profile_run(struct config *cfg, const struct cmdline *line)
     int worst = (int)run_flag_number(line, "--worst", WORST, 0, 100000);
     struct profile p = {.cfg = cfg, .traced = trace != NULL};
 
-    p.max_updates = run_flag_number(line, "--updates", DEFAULT_UPDATES, 1, 1000000);
-    p.seconds = cmdline_value(line, "--updates") ? 0 : max_seconds;
+    p.max_steps = run_flag_number(line, "--steps", DEFAULT_STEPS, 1, 1000000);
+    p.seconds = cmdline_value(line, "--steps") ? 0 : max_seconds;
     run_reserve_stdout(line);
     profile_open(&p, cfg);
     profile_steps_init(&p);
@@ -233,7 +233,7 @@ static const struct cmd_flag profile_flags[] = {
      "calls, and each sample in the loader's threads"},
     {"--json", "FILE",
      "also write all figures to FILE as JSON (-: standard output, without other text)"},
-    {"--updates", "N",
+    {"--steps", "N",
      "number of training steps to time (20, or fewer that fit into 30 seconds)"},
     {"--worst", "N", "number of kernel calls in the list of the worst (10)"},
     {"--brief", NULL, "leave out the table of all kernel calls"},

@@ -61,7 +61,7 @@ struct profile {
     struct session session;
     struct feed feed;
     bool traced;         /* record spans and samples */
-    int64_t max_updates; /* largest number of updates to time */
+    int64_t max_steps; /* largest number of steps to time */
     double seconds;      /* time limit; 0: none */
     int64_t updates;     /* number of timed updates */
     double began, ended; /* of the timed updates */

@@ -109,9 +109,9 @@ static const struct foreign table[] = {
     {"--model-dtype", "NAME", "--amp-opt-level O3 --amp-dtype NAME"},
     {"--cpu, --no-cuda, --no-accel", "", "--device cpu"},
     {"--gpu", "N", "--device cuda:N"},
-    {"--gpus, --num-gpu, --world-size, --rank, --dist-url, --dist-backend, --dist-bn", "X", "set by mpirun -n N trainc ...: docs/scale.md"},
+    {"--gpus, --num-gpu, --world-size, --rank, --dist-url, --dist-backend, --dist-bn", "X", "trainc launch -n N -- ...: docs/scale.md"},
     {"--no-ddp-bb", "", "running statistics of batch norms are averaged after each step"},
-    {"--multiprocessing-distributed", "", "mpirun -n N trainc ...: docs/scale.md"},
+    {"--multiprocessing-distributed", "", "trainc launch -n N -- ...: docs/scale.md"},
     {"--use-deterministic-algorithms", "", "--deterministic"},
 
     /* logging and checkpoints */

@@ -50,7 +50,7 @@ static int profile(const char *device)
 {
     return RUN(&cmd_profile, "--cfg", "configs/smoke/synthetic.yaml", "--device", device,
                "--accumulation-steps", "4", "--trace", trace_path, "--json", json_path,
-               "--updates", "3", "--workers", "2", "--opts", "CUDNN.CACHE=");
+               "--steps", "3", "--workers", "2", "--opts", "CUDNN.CACHE=");
 }
 
 static void assert_near(double a, double b, double share)

@@ -24,7 +24,7 @@ tables() { # DEVICE: checks that the output has every part
   grep -A1 '^what to change$' log | grep -Eq '^  ([0-9]+\. |nothing stands out)' || fail "$1: no advice"
 }
 
-common=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --updates 3 --worst 4)
+common=(--cfg "$here/configs/smoke/shapes.yaml" --data-path shapes --steps 3 --worst 4)
 "$trainc" profile "${common[@]}" --device cpu --trace t.json >log 2>&1 || fail "on the CPU"
 tables cpu
 grep -q '"name":"loader worker [01]"' t.json || fail "no lane of a worker in the trace"
@@ -33,7 +33,7 @@ grep -q '"name":"loader worker [01]"' t.json || fail "no lane of a worker in the
 [ "$(wc -l <brief)" -lt "$(wc -l <log)" ] || fail "--brief is as long"
 
 # Advice comes with figures: on a device that is slow at 16 bits or has no fast kernels.
-"$trainc" profile "${common[@]}" --device ref --updates 1 --brief >log 2>&1 || fail "on the reference"
+"$trainc" profile "${common[@]}" --device ref --steps 1 --brief >log 2>&1 || fail "on the reference"
 expect_line 'plain-C reference kernels'
 expect_line '^device limits: unknown$'
 "$trainc" profile "${common[@]}" --device cpu --no-amp --brief --use-checkpoint >log 2>&1 || fail "fp32"
@@ -42,8 +42,8 @@ expect_line 'TRAIN.USE_CHECKPOINT computes activations twice'
 refuses '--trace: ./nowhere/t.json. cannot be written' "$trainc" profile "${common[@]}" --trace /nowhere/t.json
 "$trainc" profile --cfg "$here/configs/smoke/shapes.yaml" --data-path nowhere >log 2>&1
 [ $? = 2 ] && [ "$(wc -l <log)" = 1 ] || fail "no such data"
-"$trainc" profile "${common[@]}" --updates 0 >log 2>&1
-[ $? = 2 ] || fail "--updates 0"
+"$trainc" profile "${common[@]}" --steps 0 >log 2>&1
+[ $? = 2 ] || fail "--steps 0"
 echo "ok: profile on the CPU"
 
 if [ -n "$emulated" ] && [ -x "$emulated" ]; then
@@ -56,7 +56,7 @@ if [ -n "$emulated" ] && [ -x "$emulated" ]; then
   # Checks the compute limit of this run, printed and in the JSON: tensor cores with 16 bits or
   # TF32, or no tensor cores (H200: 1071, 535, and 67 TFLOP/s).
   limit() { # MIN MAX ARGUMENT...: bounds in GFLOP/s
-    "$emulated" profile --cfg "$here/configs/smoke/synthetic.yaml" --updates 1 --brief --batch-size 2 --img-size 8 --device cuda --json g.json "${@:3}" >log 2>&1 ||
+    "$emulated" profile --cfg "$here/configs/smoke/synthetic.yaml" --steps 1 --brief --batch-size 2 --img-size 8 --device cuda --json g.json "${@:3}" >log 2>&1 ||
       { tail log; fail "limit ${*:3}"; return; }
     printed=$(sed -n 's/^device limits: .* GB.s, \([0-9]*\) GFLOP.s.*/\1/p' log)
     awk -v low="$1" -v high="$2" -v printed="$printed" -F '[:,]' '
