@@ -19,6 +19,7 @@
 #include "session/losses.h"
 #include "train/checkpoint.h"
 #include "train/kept_meta.h"
+#include "train/raw_or_ema.h"
 #include "train/weights_guess.h"
 
 static const char ema[] = "ema.", moments[] = "optimizer.";
@@ -158,7 +159,7 @@ static void open_checkpoint(struct exporter *e, const char *path)
     if (weights_file_open(&e->file, path, !e->raw, &why) ||
         weights_file_verify(&e->file, &why))
         die("--weights: %s", why.buf);
-    e->raw = e->raw || checkpoint_raw_is_better(&e->file);
+    e->raw = e->raw || raw_is_better(&e->file);
     if (!e->file.by_trainc)
         weights_guess_make(&e->guess, &e->file);
     if (e->file.torch && !e->guess.n)
@@ -188,9 +189,9 @@ static int export_weights(const struct cmdline *line)
     if (safetensors_writer_commit(&e.out, out, &why))
         die("--out: %s", why.buf);
     log_info("wrote %zu tensors%s%s%s to '%s'", e.out.n,
-             e.ema                                  ? " (EMA weights)"
-             : checkpoint_raw_is_better(&e.file) ? " (raw weights, which scored higher)"
-                                                    : "",
+             e.ema                    ? " (EMA weights)"
+             : raw_is_better(&e.file) ? " (raw weights, which scored higher)"
+                                      : "",
              *e.file.part ? " of " : "", e.file.part, out);
     if (e.left)
         log_info("left out %d tensors of auxiliary classifiers, which inference does not "

@@ -165,8 +165,7 @@ static void print_curve(const struct lr_find_point *p, int n, int steepest)
     say("learning rate      loss\n");
     for (int k = 0; k < lines; k++) {
         int i = k * n / lines, next = (k + 1) * n / lines;
-        double share =
-            greatest > least ? (p[i].smooth - least) / (greatest - least) : 0;
+        double share = greatest > least ? (p[i].smooth - least) / (greatest - least) : 0;
         bool here = steepest >= i && steepest < next;
 
         marked = here ? k : marked;

@@ -141,7 +141,8 @@ static bool flag(struct parser *ps, struct atword word)
     bool value, several;
     const char *here = name ? NULL : foreign_flag(word.text, &value);
 
-    if (here && !strncmp(here, "--resume FILE", 13) && flags_exact(&ps->flags, "--weights", 9))
+    if (here && !strncmp(here, "--resume FILE", 13) &&
+        flags_exact(&ps->flags, "--weights", 9))
         here = "--weights FILE"; /* of verbs that read a checkpoint's weights only */
     if (here && report_foreign(ps, &word, here, value))
         return true;

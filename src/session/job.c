@@ -206,23 +206,17 @@ static bool row_batch(struct view *v)
 static bool row_epochs(struct view *v)
 {
     int64_t goal = v->tuned ? TUNING_UPDATES : SCRATCH_UPDATES, n;
-    int64_t min = v->tuned ? 5 : 10, max = v->tuned ? 30 : 100, clipped;
+    int64_t min = v->tuned ? 5 : 10, max = v->tuned ? 30 : 100;
 
     if (!v->per_epoch)
         return false;
     n = (goal + v->per_epoch - 1) / v->per_epoch;
-    clipped = n < min ? min : n > max ? max : n;
-    strbuf_addf(&v->value, "%" PRId64, clipped);
-    strbuf_addf(&v->why, "%" PRId64 " steps in all", clipped * v->per_epoch);
-    if (clipped == n)
-        strbuf_addf(&v->why, "; the goal is %" PRId64, goal);
-    else
-        strbuf_addf(&v->why,
-                    "; the goal of %" PRId64 " would need %" PRId64 " epochs, but the %s "
-                    "is %" PRId64,
-                    goal, n, n > max ? "limit" : "minimum", clipped);
-    if (v->tuned)
-        strbuf_addstr(&v->why, " for fine-tuning");
+    n = n < min ? min : n > max ? max : n;
+    strbuf_addf(&v->value, "%" PRId64, n);
+    strbuf_addf(&v->why,
+                "%" PRId64 " steps in all; the goal is %" PRId64 " within %" PRId64
+                " to %" PRId64 " epochs%s",
+                n * v->per_epoch, goal, min, max, v->tuned ? " of fine-tuning" : "");
     return true;
 }
 

@@ -17,7 +17,6 @@
 #define TRAIN_CHECKPOINT_H
 
 #include "base/strbuf.h"
-#include "io/weights_file.h"
 #include "session/session.h"
 #include "train/class_list.h"
 #include "train/run_state.h"
@@ -74,12 +73,5 @@ struct checkpoint_mark {
 };
 /* Reads only the header. Returns -1 and a reason if the file is not a sound checkpoint. */
 int checkpoint_mark(const char *path, struct checkpoint_mark *mark, struct strbuf *why);
-
-/*
- * True if the file is a checkpoint whose raw weights scored higher than its EMA weights in
- * its last validation, by the score that selects the best checkpoint. Programs that use a
- * model then read the raw weights; otherwise they read the EMA weights.
- */
-bool checkpoint_raw_is_better(const struct weights_file *file);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "train/checkpoint.h"
+#include "train/raw_or_ema.h"
 
 const struct safetensors_tensor *file_names_get(const struct file_names *n,
                                                 const char *name)
@@ -60,18 +60,14 @@ static int find_prefix(struct file_names *n, const char *const *name, int count)
 {
     static const char *const usual[] = {
         "ema.", /* first */
-        "",
-        "module.",
-        "_orig_mod.",
-        "features.",
-        "module.features.",
-        "module._orig_mod.",
+        "",          "module.",          "_orig_mod.",
+        "features.", "module.features.", "module._orig_mod.",
     };
     const size_t nusual = sizeof(usual) / sizeof(usual[0]);
     char *best = xstrdup("");
     int best_count = 0;
 
-    for (size_t i = checkpoint_raw_is_better(n->file); count && i < nusual + n->file->n; i++) {
+    for (size_t i = raw_is_better(n->file); count && i < nusual + n->file->n; i++) {
         int found;
 
         n->prefix = i < nusual ? xstrdup(usual[i]) : prefix_of(n, i - nusual, name[0]);

@@ -142,7 +142,7 @@ void job_preset_splits(struct config *cfg)
         return;
     splits = split_folders(cfg->data.data_path);
     if (has_class_folders(cfg, row))
-        config_preset(cfg, "DATA.TRAIN_SPLIT", "", 
+        config_preset(cfg, "DATA.TRAIN_SPLIT", "",
                       CONFIG_JOB_ORIGIN "one folder per class, no splits");
     else if (splits != 1 || !is_there(cfg))
         return;

@@ -15,9 +15,9 @@
 #include "session/head.h"
 #include "session/model_config.h"
 #include "session/state.h"
-#include "train/checkpoint.h"
 #include "train/file_names.h"
 #include "train/quantize.h"
+#include "train/raw_or_ema.h"
 #include "train/remake.h"
 #include "train/statedict.h"
 #include "train/weights_cache.h"
@@ -362,8 +362,9 @@ static void add_source(struct strbuf *text, const struct loading *l)
 {
     bool ema = !strcmp(l->names.prefix, "ema.");
 
-    if (!ema && checkpoint_raw_is_better(&l->file))
-        strbuf_addstr(text, " from the raw weights, which scored higher than the EMA weights");
+    if (!ema && raw_is_better(&l->file))
+        strbuf_addstr(text,
+                      " from the raw weights, which scored higher than the EMA weights");
     strbuf_addstr(text, ema ? " from the EMA weights" : "");
     if (*l->file.part)
         strbuf_addf(text, "%s%s", ema ? " of " : " from ", l->file.part);
