@@ -46,7 +46,7 @@ ifneq ($(filter fuzzer-no-link,$(subst $(comma), ,$(SANITIZE))),)
 $B/src/cpu/simd/%.o: override CFLAGS := $(filter-out -fsanitize=% -O1,$(CFLAGS)) -O0
 endif
 ifneq ($(filter thread,$(subst $(comma), ,$(SANITIZE))),)
-# The thread sanitizer does not see how gcc's libgomp synchronises: each parallel region
+# The thread sanitizer does not see how gcc's libgomp synchronizes: each parallel region
 # would be a race, and each report makes the next one slower. LLVM's libomp runs gcc's
 # code, too, and its tool archer tells the sanitizer of every fork, join and barrier.
 OMP := $(lastword $(sort $(wildcard /usr/lib/llvm-*/lib/libarcher.so)))

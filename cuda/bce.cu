@@ -32,8 +32,8 @@ static bce_targets targets_of(const struct step *s, int lam)
     t.lam = s->nin > lam ? (const float *)s->in[lam] : nullptr;
     t.samples = z->dim[0];
     t.classes = z->dim[1];
-    t.rule.on = (float)(1 - (double)a->smoothing);
-    t.rule.off = (float)((double)a->smoothing / (double)t.classes);
+    t.rule.on_value = (float)(1 - (double)a->smoothing);
+    t.rule.off_value = (float)((double)a->smoothing / (double)t.classes);
     t.rule.threshold = a->threshold;
     t.rule.has_threshold = a->has_threshold != 0;
     t.sum_classes = a->sum_classes != 0;

@@ -60,7 +60,7 @@ static unsigned engine_notes(struct cudnn_pool *p, cudnnBackendDescriptor_t conf
 {
     cudnnBackendDescriptor_t e = cudnn_new(p, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     cudnnBackendNumericalNote_t note[32];
-    cudnnBackendBehaviorNote_t behaviour[32];
+    cudnnBackendBehaviorNote_t behavior[32];
     int64_t n = 0, number = -1;
     unsigned bits = 0;
     struct cudnn *c = p->c;
@@ -80,9 +80,9 @@ static unsigned engine_notes(struct cudnn_pool *p, cudnnBackendDescriptor_t conf
     }
     n = 0;
     (void)c->BackendGetAttribute(e, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
-                                 CUDNN_TYPE_BEHAVIOR_NOTE, 32, &n, behaviour);
+                                 CUDNN_TYPE_BEHAVIOR_NOTE, 32, &n, behavior);
     for (int64_t i = 0; i < n && i < 32; i++)
-        k->compiled |= behaviour[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
+        k->compiled |= behavior[i] == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
     if (k->compiled)
         add_note(k, "runtime-compiled");
     return bits;

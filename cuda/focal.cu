@@ -50,8 +50,8 @@ __device__ static inline focal_row focal_row_of(const focal_input &in, int64_t i
     f.t.label = row_label(&r.labels, i);
     f.t.partner = row_label(&r.labels, in.lam ? r.rows - 1 - i : i);
     f.t.lam = in.lam ? in.lam[i] : 1;
-    f.t.on = 1 - in.smoothing;
-    f.t.off = in.smoothing / (float)r.classes;
+    f.t.on_value = 1 - in.smoothing;
+    f.t.off_value = in.smoothing / (float)r.classes;
     f.counts = f.t.label >= 0 && f.t.partner >= 0;
     f.known = f.t.label < r.classes && f.t.partner < r.classes;
     return f;

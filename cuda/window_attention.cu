@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
     load_features<S>(k, part_of(k, u, qkv, ATTENTION_Q), query, block.first, q);
     __syncthreads();
     if (k.logit_scale)
-        normalise<S>(k, q, norm);
+        normalize_rows<S>(k, q, norm);
     for (int first = 0; first < k.tokens; first += S::TILE) {
         float s[S::R][S::R] = {};
 
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(TILE_GEMM_THREADS)
         load_features<S>(k, part_of(k, u, qkv, ATTENTION_K), key, first, kv);
         __syncthreads();
         if (k.logit_scale) {
-            normalise<S>(k, kv, norm);
+            normalize_rows<S>(k, kv, norm);
             __syncthreads();
         }
         tile_gemm_dot(s, q, kv, S::STRIDE, dot);

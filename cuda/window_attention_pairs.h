@@ -52,7 +52,7 @@ __device__ static inline void load_queries(const attention &k, const unit &u,
     load_features<S>(k, result_of(k, u, dy), t.query, first, t.dy);
     __syncthreads();
     if (k.logit_scale) {
-        normalise<S>(k, t.q, norm);
+        normalize_rows<S>(k, t.q, norm);
         __syncthreads();
     }
 }
@@ -69,7 +69,7 @@ __device__ static inline void load_keys(const attention &k, const unit &u, const
     load_features<S>(k, part_of(k, u, qkv, ATTENTION_V), t.key, first, t.v);
     __syncthreads();
     if (k.logit_scale) {
-        normalise<S>(k, t.k, norm);
+        normalize_rows<S>(k, t.k, norm);
         __syncthreads();
     }
 }

@@ -4,7 +4,7 @@
  *
  *   load_tokens<TILE>(k, u, first, tokens);  then a barrier, as each load needs the tokens
  *   load_features<S>(k, part_of(k, u, qkv, ATTENTION_Q), tokens, first, tile);
- *   normalise<S>(k, tile, norm);             after a barrier: only for cosine attention
+ *   normalize_rows<S>(k, tile, norm);             after a barrier: only for cosine attention
  */
 #ifndef CUDA_WINDOW_ATTENTION_TILES_H
 #define CUDA_WINDOW_ATTENTION_TILES_H
@@ -116,7 +116,7 @@ __device__ static inline float row_of_16_sum(float v)
  * barrier.
  */
 template <class S>
-__device__ static inline void normalise(const attention &k, float *tile,
+__device__ static inline void normalize_rows(const attention &k, float *tile,
                                         float (&norm)[S::R])
 {
     UNROLL_WHOLE

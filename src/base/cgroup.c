@@ -67,11 +67,11 @@ static void take_groups(struct cgroup_limits *l, const char *root, const char *m
                         const char *path)
 {
     char *group = xasprintf("%s%s%s", root, mount, path), *slash;
-    size_t above = strlen(root) + strlen(mount);
+    size_t root_len = strlen(root) + strlen(mount);
 
     for (;;) {
         take_group(l, group);
-        if (strlen(group) <= above || !(slash = strrchr(group + above, '/')))
+        if (strlen(group) <= root_len || !(slash = strrchr(group + root_len, '/')))
             break;
         *slash = '\0';
     }

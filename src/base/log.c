@@ -30,9 +30,9 @@ void log_level_set(enum log_level level)
     threshold = level;
 }
 
-void log_mute(bool on)
+void log_mute(bool muted)
 {
-    mute = on;
+    mute = muted;
 }
 
 void log_to_stdout(void)

@@ -15,7 +15,7 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 /* Lines above `level` are not shown; the file receives everything up to INFO. */
 void log_level_set(enum log_level level);
 /* Until called with false, this thread shows only errors and writes nothing to the file. */
-void log_mute(bool on);
+void log_mute(bool muted);
 
 /*
  * For a program whose log is its output. Each line is flushed. The first failed write is

@@ -51,13 +51,13 @@ static uint64_t maps_number(struct maps *m, int *after)
 /* Reads the rest of the line, from its first '/' on. */
 static void maps_path(struct maps *m, char *path, size_t size)
 {
-    bool in = false;
+    bool found = false;
     size_t n = 0;
     int c;
 
     while ((c = maps_next(m)) >= 0 && c != '\n') {
-        in |= c == '/';
-        if (in && n + 1 < size)
+        found |= c == '/';
+        if (found && n + 1 < size)
             path[n++] = (char)c;
     }
     path[n] = '\0';

@@ -7,14 +7,14 @@
 
 void names_add(struct strbuf *s, const struct names *names)
 {
-    const char *between = "";
+    const char *separator = "";
     struct named row;
 
     for (int i = 0; (row = names->entry(names->table, i)).name; i++) {
         if (row.refuse)
             continue;
-        strbuf_addf(s, "%s%s", between, *row.name ? row.name : "''");
-        between = ", ";
+        strbuf_addf(s, "%s%s", separator, *row.name ? row.name : "''");
+        separator = ", ";
     }
 }
 
@@ -43,18 +43,19 @@ static const char *nearest(const struct names *names, const char *wanted)
 bool names_known(const struct names *names, const char *name, struct strbuf *why)
 {
     int i = names_find(names, name);
-    const char *refuse = i >= 0 ? names->entry(names->table, i).refuse : NULL, *near;
+    const char *refuse = i >= 0 ? names->entry(names->table, i).refuse : NULL,
+               *suggestion;
 
     if (refuse)
         strbuf_addf(why, "%s %s", name, refuse);
     if (i >= 0 || (names->empty && !*name) || (names->more && names->more(name)))
         return !refuse;
-    near = nearest(names, name);
+    suggestion = nearest(names, name);
     strbuf_addf(why, "must be %sone of ", names->empty ? "empty or " : "");
     names_add(why, names);
     strbuf_addf(why, ", not '%s'", name);
-    if (near)
-        strbuf_addf(why, " (did you mean %s?)", near);
+    if (suggestion)
+        strbuf_addf(why, " (did you mean %s?)", suggestion);
     return false;
 }
 

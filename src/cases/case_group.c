@@ -31,9 +31,9 @@ static void broadcast(const struct collective *c, void *x, int n)
     (void)c, (void)x, (void)n;
 }
 
-static void waits(const struct collective *c, bool on)
+static void waits(const struct collective *c, bool waiting)
 {
-    (void)c, (void)on;
+    (void)c, (void)waiting;
 }
 
 static const int first[] = {0};

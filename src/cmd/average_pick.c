@@ -148,12 +148,12 @@ static char **sweep_runs(const char *dir, int *n)
 
     *n = 0;
     for (int i = 0; model && i < models; i++) {
-        char *of = path_join(dir, model[i]);
+        char *model_dir = path_join(dir, model[i]);
         int names = 0;
-        char **name = file_is_dir(of) ? dir_list(of, &names) : NULL;
+        char **name = file_is_dir(model_dir) ? dir_list(model_dir, &names) : NULL;
 
         for (int k = 0; name && k < names; k++) {
-            char *path = path_join(of, name[k]), *best = path_join(path, BEST);
+            char *path = path_join(model_dir, name[k]), *best = path_join(path, BEST);
 
             GROW(run, *n, cap);
             if (file_exists(best))
@@ -164,7 +164,7 @@ static char **sweep_runs(const char *dir, int *n)
         }
         if (name)
             dir_list_free(name, names);
-        free(of);
+        free(model_dir);
     }
     if (model)
         dir_list_free(model, models);

@@ -179,7 +179,7 @@ void bench_loader(const struct config *cfg, double seconds, struct strbuf *json)
     struct loader_options o;
     struct bench_device device;
     struct loader *l;
-    struct bench_mark src, to;
+    struct bench_mark begin, end;
     struct loader_stats stats;
     uint64_t epoch = 0;
     double rate, per_core;
@@ -189,22 +189,22 @@ void bench_loader(const struct config *cfg, double seconds, struct strbuf *json)
     device_open(&device, cfg, &o);
     l = loader_open(d, &o);
     bench_warm_up(l, &device, fmin(warm_seconds, seconds), o.cache_bytes > 0, &epoch);
-    src = bench_mark(l);
+    begin = bench_mark(l);
     bench_batches(l, &device, seconds, &epoch);
     if (loader_failure(l))
         die("%s", loader_failure(l));
-    to = bench_mark(l);
+    end = bench_mark(l);
     stats = loader_stats(l);
-    stats.stages = to.stages;
-    stage_times_add(&stats.stages, &src.stages, -1);
-    rate = (double)(to.samples - src.samples) / (to.wall - src.wall);
-    per_core = (double)(to.samples - src.samples) / (to.cpu - src.cpu);
+    stats.stages = end.stages;
+    stage_times_add(&stats.stages, &begin.stages, -1);
+    rate = (double)(end.samples - begin.samples) / (end.wall - begin.wall);
+    per_core = (double)(end.samples - begin.samples) / (end.cpu - begin.cpu);
     say("loader: %.0f images/s, %.0f images/s per core (%lld images of '%s' to %dx%d, "
         "%d workers%s)\n",
         rate, per_core, (long long)d->n, d->name, o.transform.w, o.transform.h, o.workers,
         stats.cached_bytes ? ", cached" : "");
-    bench_print_stages(&stats.stages, to.samples - src.samples);
-    bench_add_json(json, &o, rate, per_core, &stats, to.samples - src.samples);
+    bench_print_stages(&stats.stages, end.samples - begin.samples);
+    bench_add_json(json, &o, rate, per_core, &stats, end.samples - begin.samples);
     loader_close(l);
     device_close(&device);
     dataset_close(d);

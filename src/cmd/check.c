@@ -139,17 +139,17 @@ static void report_pair(struct check *c, const struct place *first,
                         const struct place *other)
 {
     const struct split *a = &c->split[first->split], *b = &c->split[other->split];
-    struct strbuf as = STRBUF_INIT;
+    struct strbuf same_as = STRBUF_INIT;
     enum find what = FIND_DUPLICATE;
 
     if (first->split != other->split)
         what = FIND_LEAK;
     if (check_labels_differ(a->d, first->sample, b->d, other->sample))
         what = FIND_CLASHING;
-    strbuf_addstr(&as, "the same as ");
-    dataset_describe(a->d, first->sample, &as);
-    report_finding(c, what, b, other->sample, as.buf);
-    strbuf_release(&as);
+    strbuf_addstr(&same_as, "the same as ");
+    dataset_describe(a->d, first->sample, &same_as);
+    report_finding(c, what, b, other->sample, same_as.buf);
+    strbuf_release(&same_as);
 }
 
 static void report_duplicates(struct check *c)

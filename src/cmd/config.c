@@ -33,14 +33,14 @@ static bool is_below(const struct schema *row, const char *name)
 
 static void config_check_arg(const char *name, struct problems *p)
 {
-    const char *near;
+    const char *suggestion;
 
     for (const struct schema *row = schema_table; row->key; row++)
         if (is_below(row, name))
             return;
-    near = cfgnode_near(config_defaults(), name, true);
-    if (near)
-        problems_error(p, NULL, "unknown key %s (did you mean %s?)", name, near);
+    suggestion = cfgnode_near(config_defaults(), name, true);
+    if (suggestion)
+        problems_error(p, NULL, "unknown key %s (did you mean %s?)", name, suggestion);
     else
         problems_error(p, NULL, "unknown key %s", name);
 }

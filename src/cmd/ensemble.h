@@ -21,7 +21,7 @@ struct cmdline ensemble_others(const struct cmdline *line);
 
 /* Loads the configuration of these weights into `cfg` as main() does for the first member,
  * whose configuration is `first`; exits with usage() if the tasks differ.
- * `own` is memory that `cfg` needs; the caller releases own->mem and `cfg`. */
+ * `member` is memory that `cfg` needs; the caller releases member->mem and `cfg`. */
 void ensemble_config(const char *path, const struct cmdline *line,
                      const struct config *first, struct cmdline *member,
                      struct config *cfg);

@@ -147,23 +147,23 @@ static int run_ensemble(struct config *cfg, const struct cmdline *line)
     size_t max = (size_t)line->narg + 1;
     struct cmdline *lines = xcalloc(max, sizeof(*lines));
     struct config *more = xcalloc(max, sizeof(*more));
-    struct config **of = xcalloc(max, sizeof(*of));
+    struct config **configs = xcalloc(max, sizeof(*configs));
     const char **path = xcalloc(max, sizeof(*path));
     int n = 1, code;
 
-    of[0] = cfg;
+    configs[0] = cfg;
     path[0] = weights_to_evaluate(cfg, line);
     for (; n <= line->narg; n++) {
         path[n] = line->arg[n - 1].text;
-        of[n] = &more[n];
-        ensemble_config(path[n], line, cfg, &lines[n], of[n]);
+        configs[n] = &more[n];
+        ensemble_config(path[n], line, cfg, &lines[n], configs[n]);
     }
     for (int i = 0; i < n; i++) {
-        config_set(of[i], "TRAIN.EMA.ENABLE", "False");
-        config_set(of[i], "TRAIN.SWA.ENABLE", "False");
+        config_set(configs[i], "TRAIN.EMA.ENABLE", "False");
+        config_set(configs[i], "TRAIN.SWA.ENABLE", "False");
     }
     code =
-        ensemble_eval(&(struct ensemble_eval){.cfg = of,
+        ensemble_eval(&(struct ensemble_eval){.cfg = configs,
                                               .path = path,
                                               .n = n,
                                               .result = cmdline_value(line, "--result"),
@@ -174,7 +174,7 @@ static int run_ensemble(struct config *cfg, const struct cmdline *line)
     }
     free(lines);
     free(more);
-    free(of);
+    free(configs);
     free(path);
     return code;
 }

@@ -334,10 +334,10 @@ static void check_out(const struct config *cfg, const struct cmdline *line,
 static void features_check(const struct config *cfg, const struct cmdline *line,
                            struct problems *p)
 {
-    struct config with = *cfg;
+    struct config features_cfg = *cfg;
 
-    with.model.features_only = true;
-    model_check(&with, p);
+    features_cfg.model.features_only = true;
+    model_check(&features_cfg, p);
     optimizer_config_check(cfg, p);
     schedule_check(cfg, p);
     device_check_one(cfg, p);
@@ -347,7 +347,7 @@ static void features_check(const struct config *cfg, const struct cmdline *line,
     if (*cfg->test.tta)
         config_warn_unread(cfg, p, "TEST.TTA", "features are those of the plain image");
     images_check(line, p);
-    check_out(&with, line, p);
+    check_out(&features_cfg, line, p);
 }
 
 static const struct cmd_flag features_flags[] = {

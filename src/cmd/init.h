@@ -35,7 +35,7 @@ struct init_layout {
  * as: the name of a storage; NULL: detect it.
  */
 void init_layout(struct init_layout *l, const char *path, const char *lists,
-                 const char *as);
+                 const char *layout);
 void init_layout_release(struct init_layout *l);
 /* Detects the layout of the folder. only: the only storage to try, or NULL for all.
  * Returns false if nothing is found; release *l in either case. */

@@ -130,12 +130,12 @@ static void read_file(struct init_colors *c)
 
 void init_colors_find_classes(struct init_colors *c, const char *path, double *share)
 {
-    char *above = path_dirname(path);
+    char *parent = path_dirname(path);
 
     qsort(c->found, (size_t)c->n, sizeof(*c->found), by_color);
     c->file = color_file(path);
     if (!c->file)
-        c->file = color_file(above);
+        c->file = color_file(parent);
     if (c->file)
         read_file(c);
     for (int i = 0; i < c->n; i++) {
@@ -155,7 +155,7 @@ void init_colors_find_classes(struct init_colors *c, const char *path, double *s
                 share[k] = c->found[i].share / c->maps;
     }
     c->named = are_named(&c->classes);
-    free(above);
+    free(parent);
 }
 
 /* ---- configuration values ---- */

@@ -176,7 +176,7 @@ static void add_word(struct strbuf *s, const char *word)
 
 /* Logs "  trainc init DIR --as folder    # what that is". */
 __attribute__((format(printf, 4, 5))) static void
-log_layout(int *n, const char *path, const char *as, const char *fmt, ...)
+log_layout(int *n, const char *path, const char *layout, const char *fmt, ...)
 {
     struct strbuf s = STRBUF_INIT, what = STRBUF_INIT;
     va_list ap;
@@ -186,8 +186,8 @@ log_layout(int *n, const char *path, const char *as, const char *fmt, ...)
     va_end(ap);
     strbuf_addstr(&s, "trainc init ");
     add_word(&s, path);
-    if (as)
-        strbuf_addf(&s, " --as %s", as);
+    if (layout)
+        strbuf_addf(&s, " --as %s", layout);
     if (!(*n)++)
         log_info("possible layouts:");
     log_info("  %s    # %s", s.buf, what.buf);

@@ -355,15 +355,15 @@ bool init_find(struct init_layout *l, const char *path, const struct storage *on
 }
 
 void init_layout(struct init_layout *l, const char *path, const char *lists,
-                 const char *as)
+                 const char *layout)
 {
-    const struct storage *only = as ? storage_find(as) : NULL;
+    const struct storage *only = layout ? storage_find(layout) : NULL;
     struct strbuf why = STRBUF_INIT;
 
-    if (as && (!names_known(&storage_names, as, &why) || only->generated))
+    if (layout && (!names_known(&storage_names, layout, &why) || only->generated))
         usage("--as: %s", why.len ? why.buf : "must be a storage that reads files");
     if (!init_find(l, path, only) && only)
-        usage("--as %s: '%s' does not have this layout: %s", as, path, only->help);
+        usage("--as %s: '%s' does not have this layout: %s", layout, path, only->help);
     if (!only)
         init_check_ambiguity(l);
     if (lists && (l->val || !(l->storage == storage_find("folder") ||

@@ -44,15 +44,15 @@ static int class_of(struct pool *p, const char *name)
 /* Adds an image by its path SPLIT/CLASS/FILE. */
 static void add_image(struct pool *p, int64_t i, const char *path)
 {
-    char *folder = path_dirname(path), *above = path_dirname(folder);
-    const char *class = path_basename(folder), *split = path_basename(above);
+    char *folder = path_dirname(path), *parent = path_dirname(folder);
+    const char *class = path_basename(folder), *split = path_basename(parent);
     bool train = in_list(usual_train_words, split);
 
     if (train)
         p->train[p->ntrain++] = (struct labeled){i, class_of(p, class)};
     else if (in_list(usual_val_words, split))
         p->val[p->nval++] = (struct labeled){i, class_of(p, class)};
-    free(above);
+    free(parent);
     free(folder);
 }
 
@@ -75,15 +75,15 @@ struct neighbor {
 
 /* Inserts a neighbor into near[n], most similar first, and drops what exceeds k. Later ones
  * lose ties. Returns the new n. */
-static int insert(struct neighbor *near, int n, int k, struct neighbor new)
+static int insert(struct neighbor *neighbors, int n, int k, struct neighbor new)
 {
     int i = n < k ? n : k - 1;
 
-    if (n == k && !(new.similarity > near[k - 1].similarity))
+    if (n == k && !(new.similarity > neighbors[k - 1].similarity))
         return n;
-    for (; i > 0 && new.similarity > near[i - 1].similarity; i--)
-        near[i] = near[i - 1];
-    near[i] = new;
+    for (; i > 0 && new.similarity > neighbors[i - 1].similarity; i--)
+        neighbors[i] = neighbors[i - 1];
+    neighbors[i] = new;
     return n < k ? n + 1 : k;
 }
 
@@ -102,7 +102,7 @@ static int rank_of(const double *vote, int classes, int label)
 static int classify(const struct pool *p, const float *unit, int64_t len, int k,
                     const struct labeled *image)
 {
-    struct neighbor *near = xcalloc((size_t)k, sizeof(*near));
+    struct neighbor *neighbors = xcalloc((size_t)k, sizeof(*neighbors));
     double *vote = xcalloc((size_t)p->nclass, sizeof(*vote));
     const float *x = unit + image->image * len;
     int n = 0, rank;
@@ -113,12 +113,12 @@ static int classify(const struct pool *p, const float *unit, int64_t len, int k,
 
         for (int64_t j = 0; j < len; j++)
             dot += (double)x[j] * (double)y[j];
-        n = insert(near, n, k, (struct neighbor){dot, p->train[t].class});
+        n = insert(neighbors, n, k, (struct neighbor){dot, p->train[t].class});
     }
     for (int t = 0; t < n; t++)
-        vote[near[t].class] += exp(near[t].similarity / TEMPERATURE);
+        vote[neighbors[t].class] += exp(neighbors[t].similarity / TEMPERATURE);
     rank = rank_of(vote, p->nclass, image->class);
-    free(near);
+    free(neighbors);
     free(vote);
     return rank;
 }

@@ -58,11 +58,12 @@ bool launch_ports_close(pid_t child)
     (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)child);
     d = opendir(path);
     while (d && allowed && (e = readdir(d))) {
-        int theirs = (int)strtol(e->d_name, NULL, 10);
-        int fd = theirs > 2 ? (int)syscall(SYS_pidfd_getfd, process, theirs, 0) : -1;
+        int remote_fd = (int)strtol(e->d_name, NULL, 10);
+        int fd =
+            remote_fd > 2 ? (int)syscall(SYS_pidfd_getfd, process, remote_fd, 0) : -1;
         union address a = {0};
 
-        allowed = theirs <= 2 || fd >= 0 || errno == EBADF || errno == ESRCH;
+        allowed = remote_fd <= 2 || fd >= 0 || errno == EBADF || errno == ESRCH;
         if (fd >= 0 && is_exposed(fd, &a))
             move_to_loopback(fd, &a);
         if (fd >= 0)

@@ -42,7 +42,7 @@ static void print_row(const struct pretrained *p, int width)
     if (p->top1 > 0)
         (void)snprintf(top, sizeof(top), "%7.3f %7.3f", p->top1, p->top5);
     say("%-*s %4d %6.3f %7d %s  %-14s %s\n", width, p->name, p->size, p->crop_pct,
-        p->classes, top, *p->licence ? p->licence : "-", path ? "cached" : "");
+        p->classes, top, *p->license ? p->license : "-", path ? "cached" : "");
     free(path);
 }
 

@@ -98,7 +98,7 @@ void cam_of_flags(struct predict *p, const struct config *cfg, const struct cmdl
 /* Returns the index of a class by name or by number, or dies. */
 static int find_class(const struct predict *p, const char *text)
 {
-    struct strbuf near = STRBUF_INIT;
+    struct strbuf classes = STRBUF_INIT;
     char *end;
     long k = strtol(text, &end, 10);
 
@@ -108,8 +108,8 @@ static int find_class(const struct predict *p, const char *text)
     if (*text && !*end && k >= 0 && k < p->classes)
         return (int)k;
     for (int c = 0; c < p->classes && c < 20; c++)
-        strbuf_addf(&near, "%s%s", c ? ", " : "", p->name[c]);
-    usage("--cam-class: there is no class '%s'; the classes are %s%s", text, near.buf,
+        strbuf_addf(&classes, "%s%s", c ? ", " : "", p->name[c]);
+    usage("--cam-class: there is no class '%s'; the classes are %s%s", text, classes.buf,
           p->classes > 20 ? ", ..." : "");
 }
 

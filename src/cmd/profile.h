@@ -84,7 +84,7 @@ struct profile {
 /* Call before the first update. Allocates the steps and finds the device's limits. */
 void profile_steps_init(struct profile *p);
 /* Switches the timing of steps on or off. Does nothing on an asynchronous device. */
-void profile_steps_watch(struct profile *p, bool on);
+void profile_steps_watch(struct profile *p, bool enabled);
 /* Call after the last update. Computes medians, bytes, and floors. */
 void profile_steps_finish(struct profile *p);
 void profile_steps_release(struct profile *p);

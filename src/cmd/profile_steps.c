@@ -95,13 +95,14 @@ static void record_step(const struct program *g, int i, double seconds, void *ar
         (struct profile_span){PROFILE_STEP, g->region[i], p->updates, now - seconds, now};
 }
 
-void profile_steps_watch(struct profile *p, bool on)
+void profile_steps_watch(struct profile *p, bool enabled)
 {
     if (p->session.backend->async)
         return;
     for (int i = 0; i < PROGRAMS; i++)
         if (p->session.program[programs[i]])
-            program_trace(p->session.program[programs[i]], on ? record_step : NULL, p);
+            program_trace(p->session.program[programs[i]], enabled ? record_step : NULL,
+                          p);
 }
 
 /* On an asynchronous device, times each step of the programs separately. */

@@ -80,8 +80,8 @@ struct cfgnode_entry *cfgnode_entry(const struct cfgnode *n,
 const char *cfgnode_near(const struct cfgnode *root, const char *key, bool sections);
 
 /* As merge_from_other_cfg and merge_from_list in yacs. BASE in a list is an error. */
-void cfgnode_merge(struct cfgnode *into, const struct cfgnode *src, struct problems *p);
-void cfgnode_merge_list(struct cfgnode *into, const struct cfgnode_pair *pair, int n,
+void cfgnode_merge(struct cfgnode *dst, const struct cfgnode *src, struct problems *p);
+void cfgnode_merge_list(struct cfgnode *dst, const struct cfgnode_pair *pair, int n,
                         struct problems *p);
 
 /*
@@ -89,7 +89,7 @@ void cfgnode_merge_list(struct cfgnode *into, const struct cfgnode_pair *pair, i
  * relative to the file's folder or, if the file is a pipe (/dev/stdin, /dev/fd/63), to
  * the current folder. `origin` is what named the file.
  */
-void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *origin,
+void cfgnode_merge_file(struct cfgnode *dst, const char *path, const char *origin,
                         struct problems *p);
 
 /* Replaces ${KEY}, ${env:NAME}, and ${env:NAME,default} in texts and items of lists; $${

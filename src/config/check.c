@@ -32,11 +32,11 @@ static bool check_value(const struct schema *row, const struct value *v,
 static bool check_map(const struct schema *row, const struct value *v, struct strbuf *why)
 {
     for (const struct schema *r = row->record; r->key; r++) {
-        const struct value *of = value_of_key(v, r->key);
+        const struct value *field = value_of_key(v, r->key);
         struct strbuf item = STRBUF_INIT;
-        bool ok = of ? check_value(r, of, &item) : !r->required;
+        bool ok = field ? check_value(r, field, &item) : !r->required;
 
-        if (!of && !ok)
+        if (!field && !ok)
             strbuf_addf(why, "has no %s", r->key);
         else if (!ok)
             strbuf_addf(why, "has an invalid %s: it %s", r->key,
@@ -70,7 +70,7 @@ static bool check_list(const struct schema *row, const struct value *v,
 static bool check_text(const struct schema *row, const struct value *v,
                        struct strbuf *why)
 {
-    const char *wanted = row->check ? row->check(v->s) : NULL, *near;
+    const char *wanted = row->check ? row->check(v->s) : NULL, *suggestion;
 
     if (row->choices) {
         const struct choice *c = row->choices;
@@ -90,8 +90,8 @@ static bool check_text(const struct schema *row, const struct value *v,
     }
     strbuf_addstr(why, ", not ");
     value_add_repr(why, v);
-    if (row->choices && (near = schema_near_choice(row->choices, v->s)))
-        strbuf_addf(why, " (did you mean %s?)", near);
+    if (row->choices && (suggestion = schema_near_choice(row->choices, v->s)))
+        strbuf_addf(why, " (did you mean %s?)", suggestion);
     return false;
 }
 
@@ -173,15 +173,15 @@ static void settle_records(const struct schema *row, struct value *v, struct are
 {
     for (int i = 0; row->record && i < v->list.n; i++)
         for (const struct schema *r = row->record; r->key; r++) {
-            struct value *map = &v->list.item[i], *of = NULL;
+            struct value *map = &v->list.item[i], *field = NULL;
 
             for (int k = 0; k < map->list.n; k += 2)
                 if (!strcmp(map->list.item[k].s, r->key))
-                    of = &map->list.item[k + 1];
-            if (of)
-                first_word(r, of);
-            if (of)
-                expand_home(r, of, mem);
+                    field = &map->list.item[k + 1];
+            if (field)
+                first_word(r, field);
+            if (field)
+                expand_home(r, field, mem);
         }
 }
 

@@ -17,14 +17,14 @@ static void unrecognized(struct parser *ps)
         strbuf_addf(&s, " %s", line->rest[i].text);
     for (int i = 0; i < line->nrest; i++) {
         const char *text = line->rest[i].text;
-        const char *near =
+        const char *suggestion =
             *text == '-' ? flags_suggest(&ps->flags, text, &ps->line->mem) : NULL;
         const char *path = *text == '-' ? NULL : foreign_path(text);
 
         if (path)
             strbuf_addf(&s, " ('%s' is %s)", text, path);
-        if (near && strcmp(near, text) != 0)
-            strbuf_addf(&s, " (did you mean %s?)", near);
+        if (suggestion && strcmp(suggestion, text) != 0)
+            strbuf_addf(&s, " (did you mean %s?)", suggestion);
     }
     problems_error(ps->p, NULL, "unrecognized arguments:%s", s.buf);
     strbuf_release(&s);
@@ -35,9 +35,9 @@ static void unrecognized(struct parser *ps)
 static void unknown_flag(struct parser *ps, struct atword w)
 {
     struct cmdline *line = ps->line;
-    const char *near = flags_suggest(&ps->flags, w.text, &line->mem);
+    const char *suggestion = flags_suggest(&ps->flags, w.text, &line->mem);
     const struct flag_name *meant =
-        near ? flags_exact(&ps->flags, near, strlen(near)) : NULL;
+        suggestion ? flags_exact(&ps->flags, suggestion, strlen(suggestion)) : NULL;
     bool open = !strchr(w.text, '=') && ps->i < ps->n;
     const char *next = open ? ps->word[ps->i].text : "";
 
@@ -50,26 +50,27 @@ static void unknown_flag(struct parser *ps, struct atword w)
 
 /* Reports --amp false: a value that is not attached to its switch would be an
  * argument. */
-static bool report_switch(struct parser *ps, const struct flag_name *on, const char *text)
+static bool report_switch(struct parser *ps, const struct flag_name *switch_flag,
+                          const char *text)
 {
     if (ps->only_args ||
         (strcasecmp(text, "true") != 0 && strcasecmp(text, "false") != 0))
         return false;
-    problems_error(ps->p, flag_argument(on->flag, &ps->line->mem),
+    problems_error(ps->p, flag_argument(switch_flag->flag, &ps->line->mem),
                    "write the value of a switch after =: --%s=%s",
-                   flag_long(on->flag, &ps->line->mem) + 2, text);
+                   flag_long(switch_flag->flag, &ps->line->mem) + 2, text);
     return true;
 }
 
 static void word(struct parser *ps)
 {
-    const struct flag_name *on = ps->on;
+    const struct flag_name *switch_flag = ps->switch_flag;
     struct cmdline *line = ps->line;
     struct atword w;
 
     if (parser_expand(ps))
         return;
-    ps->on = NULL;
+    ps->switch_flag = NULL;
     w = ps->word[ps->i++];
     if (!ps->only_args && !strcmp(w.text, "--"))
         ps->only_args = true;
@@ -78,7 +79,7 @@ static void word(struct parser *ps)
     else if (parser_is_value(ps, &w) && !ps->only_args && argword_is_bare_pair(w.text) &&
              !(ps->spec->keep_unknown && !parser_is_key(ps, w.text)))
         parser_pair(ps, w, true);
-    else if (on && report_switch(ps, on, w.text))
+    else if (switch_flag && report_switch(ps, switch_flag, w.text))
         ;
     else if (parser_is_value(ps, &w) && line->narg < ps->spec->max_args)
         cmdline_add_word(&line->arg, &line->narg, w, &line->mem);

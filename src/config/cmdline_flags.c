@@ -40,7 +40,7 @@ static void use_flag(struct parser *ps, const struct flag_name *name, const char
         if (flag->value)
             value = flag->value;
         else if (flag_is_bool(flag) && !value)
-            value = name->no ? "False" : "True", ps->on = name;
+            value = name->no ? "False" : "True", ps->switch_flag = name;
         else if (flag_is_list(flag))
             value = parser_list_text(ps, flag, value, !inline_value);
         if (value)

@@ -17,11 +17,11 @@ struct parser {
     struct flags flags;
     struct atword *word;
     int n, cap, i, nopts;
-    int nfiles;                 /* number of @files read */
-    int nforeign;               /* number of errors about flags of other trainers */
-    const struct flag_name *on; /* the switch, without a value, in the previous word; or
-                                 * NULL */
-    bool only_args;             /* true after -- */
+    int nfiles;   /* number of @files read */
+    int nforeign; /* number of errors about flags of other trainers */
+    /* The switch, without a value, in the previous word; or NULL. */
+    const struct flag_name *switch_flag;
+    bool only_args; /* true after -- */
 };
 
 /* Inserts a word at index `pos`. */

@@ -244,13 +244,13 @@ static bool to_map(struct arena *a, const struct decl *d, const struct value *in
         const struct schema *row = schema_find(d->record, key);
         struct value *v = &map.list.item[i + 1];
         struct strbuf item = STRBUF_INIT;
-        struct decl of;
+        struct decl field;
         bool ok;
 
         if (!row)
             return unknown(d->record, key, why);
-        of = schema_decl(row);
-        ok = coerce(a, &of, v, v, &item);
+        field = schema_decl(row);
+        ok = coerce(a, &field, v, v, &item);
         if (!ok)
             strbuf_addf(why, "a dict: field %s must be %s", key, item.buf);
         strbuf_release(&item);

@@ -225,7 +225,7 @@ static bool check_choice(const struct flag *flag, const char *word, struct arena
                          struct problems *p)
 {
     const struct choice *c = flag->row->choices;
-    const char *near = schema_near_choice(c, word);
+    const char *suggestion = schema_near_choice(c, word);
     struct strbuf s = STRBUF_INIT;
 
     while (c->name && strcmp(c->name, word) != 0)
@@ -234,8 +234,8 @@ static bool check_choice(const struct flag *flag, const char *word, struct arena
         schema_add_choices(&s, flag->row->choices);
         problems_error(p, flag_argument(flag, mem),
                        "invalid choice: '%s' (choose from %s)%s%s%s", word, s.buf,
-                       near ? ", maybe you meant '" : "", near ? near : "",
-                       near ? "'?" : "");
+                       suggestion ? ", maybe you meant '" : "",
+                       suggestion ? suggestion : "", suggestion ? "'?" : "");
     }
     strbuf_release(&s);
     return c->name != NULL;

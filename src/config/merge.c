@@ -21,8 +21,8 @@ static void unknown_key(struct merge *m, const char *key, const char *origin, bo
 {
     int before = m->p->nerror;
     bool dotted = flat && strchr(key, '.') && cfgnode_find(m->root, key);
-    const char *near = dotted ? key : cfgnode_near(m->root, key, section);
-    const char *here = near ? NULL : foreign_name(key);
+    const char *suggestion = dotted ? key : cfgnode_near(m->root, key, section);
+    const char *here = suggestion ? NULL : foreign_name(key);
     struct cfgnode_entry *meant;
 
     if (dotted)
@@ -30,13 +30,14 @@ static void unknown_key(struct merge *m, const char *key, const char *origin, bo
                        "unknown key '%s' (sections are nested: write %.*s: on one line "
                        "and the rest indented below it)",
                        key, (int)strcspn(key, "."), key);
-    else if (near)
-        problems_error(m->p, origin, "unknown key %s (did you mean %s?)", key, near);
+    else if (suggestion)
+        problems_error(m->p, origin, "unknown key %s (did you mean %s?)", key,
+                       suggestion);
     else if (here)
         problems_error(m->p, origin, "unknown key %s (here: %s)", key, here);
     else
         problems_error(m->p, origin, "unknown key %s", key);
-    meant = near ? cfgnode_find(m->root, near) : NULL;
+    meant = suggestion ? cfgnode_find(m->root, suggestion) : NULL;
     if (meant && !meant->node) {
         meant->bad = true;
         m->p->nkey += m->p->nerror - before;
@@ -94,15 +95,15 @@ static void unknown_below(struct merge *m, const char *section,
     free(name);
 }
 
-/* `section` is the name of `into`; NULL for the root. */
-static void merge_tree(struct merge *m, struct cfgnode *into, const struct cfgnode *src,
+/* `section` is the name of `dst`; NULL for the root. */
+static void merge_tree(struct merge *m, struct cfgnode *dst, const struct cfgnode *src,
                        const char *section)
 {
     static const struct value map = {.type = VALUE_NODE};
 
     for (int i = 0; i < src->n; i++) {
         const struct cfgnode_entry *e = &src->entry[i];
-        struct cfgnode_entry *old = cfgnode_entry(into, e->key);
+        struct cfgnode_entry *old = cfgnode_entry(dst, e->key);
 
         if (!old)
             unknown_below(m, section, e);
@@ -117,9 +118,9 @@ static void merge_tree(struct merge *m, struct cfgnode *into, const struct cfgno
     }
 }
 
-void cfgnode_merge(struct cfgnode *into, const struct cfgnode *src, struct problems *p)
+void cfgnode_merge(struct cfgnode *dst, const struct cfgnode *src, struct problems *p)
 {
-    merge_tree(&(struct merge){into, p}, into, src, NULL);
+    merge_tree(&(struct merge){dst, p}, dst, src, NULL);
 }
 
 /* --- a list ------------------------------------------------------------------------- */
@@ -144,10 +145,10 @@ static void merge_pair(struct merge *m, const struct cfgnode_pair *pair)
         set_leaf(m, e, &v, pair->origin);
 }
 
-void cfgnode_merge_list(struct cfgnode *into, const struct cfgnode_pair *pair, int n,
+void cfgnode_merge_list(struct cfgnode *dst, const struct cfgnode_pair *pair, int n,
                         struct problems *p)
 {
-    struct merge m = {.root = into, .p = p};
+    struct merge m = {.root = dst, .p = p};
 
     for (int i = 0; i < n; i++)
         merge_pair(&m, &pair[i]);

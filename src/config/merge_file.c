@@ -11,7 +11,7 @@
 enum { DEPTH_MAX = 50, FILES_MAX = 1000 };
 
 struct chain {
-    struct cfgnode *into;
+    struct cfgnode *dst;
     struct problems *p;
     struct {
         char *real;       /* absolute path without symbolic links */
@@ -141,17 +141,17 @@ static void chain_load(struct chain *c, const char *path, const char *origin)
         c->open[c->depth++].path = path;
         load_bases(c, path, src);
         free(c->open[--c->depth].real);
-        cfgnode_merge(c->into, src, c->p);
+        cfgnode_merge(c->dst, src, c->p);
         cfgnode_free(src);
     } else {
         free(real);
     }
 }
 
-void cfgnode_merge_file(struct cfgnode *into, const char *path, const char *origin,
+void cfgnode_merge_file(struct cfgnode *dst, const char *path, const char *origin,
                         struct problems *p)
 {
-    struct chain c = {.into = into, .p = p};
+    struct chain c = {.dst = dst, .p = p};
 
     chain_load(&c, path, origin);
 }

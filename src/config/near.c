@@ -116,19 +116,19 @@ const char *cfgnode_near(const struct cfgnode *root, const char *key, bool secti
     fits *const before[] = {is_flag_of, is_tail_of};
     fits *const after[] = {has_word, is_last_flag_of, has_last};
     struct search s = {.key = key, .last = last_part(key)};
-    struct suggest near;
+    struct suggest best;
 
     for (int i = 0; i < 2; i++, s.n = 0) {
         walk(&s, root, before[i]);
         if (s.n == 1)
             return s.found;
     }
-    suggest_init(&near, key);
-    try_names(&near, root, sections);
-    for (int i = 0; i < 3 && !near.best; i++, s.n = 0) {
+    suggest_init(&best, key);
+    try_names(&best, root, sections);
+    for (int i = 0; i < 3 && !best.best; i++, s.n = 0) {
         walk(&s, root, after[i]);
         if (s.n == 1)
-            near.best = s.found;
+            best.best = s.found;
     }
-    return near.best;
+    return best.best;
 }

@@ -72,21 +72,22 @@ static void settle_zip(struct cfgnode *tree, struct problems *p)
 
 void config_settle(struct cfgnode *tree, struct problems *p)
 {
-    struct cfgnode_entry *on = cfgnode_entry(tree, "AMP_ENABLE");
+    struct cfgnode_entry *enable = cfgnode_entry(tree, "AMP_ENABLE");
     struct cfgnode_entry *level = cfgnode_entry(tree, "AMP_OPT_LEVEL");
     const char *name = level->value.s;
     bool wants = *name && strcmp(name, "O0") != 0;
 
     settle_zip(tree, p);
-    if (on->bad || level->bad || !*name || on->value.b == wants || same_source(on, level))
+    if (enable->bad || level->bad || !*name || enable->value.b == wants ||
+        same_source(enable, level))
         return;
-    if (level->order > on->order) {
-        warn_if_beaten(level, on, p);
-        on->value.b = wants;
-        on->origin = level->origin;
+    if (level->order > enable->order) {
+        warn_if_beaten(level, enable, p);
+        enable->value.b = wants;
+        enable->origin = level->origin;
     } else {
-        warn_if_beaten(on, level, p);
+        warn_if_beaten(enable, level, p);
         level->value.s = "";
-        level->origin = on->origin;
+        level->origin = enable->origin;
     }
 }

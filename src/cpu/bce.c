@@ -42,8 +42,8 @@ static const char *bce_claim(struct region *r, struct graph *g, struct node *n,
     st->samples = n->in[LABEL_LOSS_LOGITS]->dim[0];
     st->classes = n->in[LABEL_LOSS_LOGITS]->dim[1];
     st->rule = (struct bce_rule){
-        .on = (float)(1 - (double)a->smoothing),
-        .off = (float)((double)a->smoothing / (double)st->classes),
+        .on_value = (float)(1 - (double)a->smoothing),
+        .off_value = (float)((double)a->smoothing / (double)st->classes),
         .threshold = a->threshold,
         .has_threshold = a->has_threshold,
     };
@@ -78,12 +78,12 @@ static void loss_part(void *arg, int64_t lo, int64_t hi)
 
     for (int64_t i = lo; i < hi; i++) {
         const float *z = j->logits + i * classes, lam = lam_of(j, i);
-        int32_t own = j->label[i], partner = partner_of(j, i);
+        int32_t label = j->label[i], partner = partner_of(j, i);
         double sum = 0;
 
         for (int64_t k = 0; k < classes && valid(j, i); k++)
-            sum +=
-                (double)bce_element(z[k], bce_target(&j->st->rule, k, own, partner, lam));
+            sum += (double)bce_element(z[k],
+                                       bce_target(&j->st->rule, k, label, partner, lam));
         j->partial[i] = sum;
     }
 }
@@ -96,11 +96,11 @@ static void grad_part(void *arg, int64_t lo, int64_t hi)
     for (int64_t i = lo; i < hi; i++) {
         const float *z = j->logits + i * classes, lam = lam_of(j, i);
         float *dz = j->dz + i * classes;
-        int32_t own = j->label[i], partner = partner_of(j, i);
+        int32_t label = j->label[i], partner = partner_of(j, i);
         bool counts = valid(j, i);
 
         for (int64_t k = 0; k < classes; k++) {
-            float t = bce_target(&j->st->rule, k, own, partner, lam);
+            float t = bce_target(&j->st->rule, k, label, partner, lam);
 
             dz[k] = counts ? bce_derivative(z[k], t) * j->scale : 0;
         }

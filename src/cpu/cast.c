@@ -31,10 +31,11 @@ static const char *cast_claim(struct region *r, struct graph *g, struct node *n,
 static void cast_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct job *j = arg;
-    enum dtype begin = j->s->in_tensor[0]->dtype, to = j->s->out_tensor[0]->dtype;
+    enum dtype src_type = j->s->in_tensor[0]->dtype,
+               dst_type = j->s->out_tensor[0]->dtype;
 
-    j->dev->loops->cast(begin, to, cpu_at(j->s->in[0], begin, lo),
-                        cpu_out(j->s->out[0], to, lo), hi - lo, j->streamed);
+    j->dev->loops->cast(src_type, dst_type, cpu_at(j->s->in[0], src_type, lo),
+                        cpu_out(j->s->out[0], dst_type, lo), hi - lo, j->streamed);
 }
 
 static void cast_run(struct step *s, struct device *dev)

@@ -34,8 +34,8 @@ static bool targets_of(const struct row_mean *m, int64_t i, struct focal_targets
     t->label = row_label_checked(&r->labels, i, r->classes);
     t->partner = row_label_checked(&r->labels, other, r->classes);
     t->lam = o->lam ? o->lam[i] : 1;
-    t->on = 1 - e;
-    t->off = e / (float)r->classes;
+    t->on_value = 1 - e;
+    t->off_value = e / (float)r->classes;
     return t->label >= 0 && t->partner >= 0;
 }
 

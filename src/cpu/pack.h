@@ -9,7 +9,7 @@
 #include "cpu/simd/loops.h"
 
 /*
- * Fills all of p except `from` and `to`, for weights O,I or O,I,H,W (dims as in
+ * Fills all of p except `src` and `dst`, for weights O,I or O,I,H,W (dims as in
  * graph/tensor.h, stored O,H,W,I) that prim wants in `type`. Returns false if our loops
  * do not support the instruction set or the packing; then use onednn_pack_run.
  */

@@ -60,8 +60,8 @@ void tile_multiply(int sum, int left, int right);
 #define tile_config(shapes)             _tile_loadconfig(shapes)
 #define tile_release()                  _tile_release()
 #define tile_zero(t)                    _tile_zero(t)
-#define tile_load(t, from, stride)      _tile_loadd(t, from, stride)
-#define tile_store(t, to, stride)       _tile_stored(t, to, stride)
+#define tile_load(t, src, stride)       _tile_loadd(t, src, stride)
+#define tile_store(t, dst, stride)      _tile_stored(t, dst, stride)
 #define tile_multiply(sum, left, right) _tile_dpbf16ps(sum, left, right)
 #endif
 

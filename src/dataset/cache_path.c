@@ -34,18 +34,18 @@ struct keep_paths cache_paths(const struct dataset *d, const struct transform *t
 
 int64_t cache_path_free_space(const char *dir)
 {
-    char *cursor = xstrdup(dir), *above;
+    char *cursor = xstrdup(dir), *parent;
     struct statvfs v;
     int64_t room = 0;
 
     while (statvfs(cursor, &v) < 0) {
-        above = path_dirname(cursor);
-        if (!strcmp(above, cursor)) { /* "/" or "." */
-            free(above);
+        parent = path_dirname(cursor);
+        if (!strcmp(parent, cursor)) { /* "/" or "." */
+            free(parent);
             break;
         }
         free(cursor);
-        cursor = above;
+        cursor = parent;
     }
     if (statvfs(cursor, &v) == 0)
         room = (int64_t)(v.f_bavail * v.f_frsize / 2);

@@ -57,8 +57,8 @@ static void list_side(const struct side *s, const char *split, struct pairs *p,
 }
 
 /* Ends the program with the first few names of `a` that `b` lacks. */
-static void check_partners(const struct strmap *a, const struct side *as,
-                           const struct strmap *b, const struct side *bs)
+static void check_partners(const struct strmap *a, const struct side *a_side,
+                           const struct strmap *b, const struct side *b_side)
 {
     struct strbuf names = STRBUF_INIT;
     int missing = 0;
@@ -68,12 +68,13 @@ static void check_partners(const struct strmap *a, const struct side *as,
             continue;
         if (missing++ < 3)
             strbuf_addf(&names, "%s'%s%s'", missing > 1 ? ", " : "", a->entry[i].key,
-                        bs->ending);
+                        b_side->ending);
     }
     if (missing > 3)
         strbuf_addf(&names, " and %d more", missing - 3);
     if (missing)
-        die("'%s': no files match these files in '%s': %s", bs->dir, as->dir, names.buf);
+        die("'%s': no files match these files in '%s': %s", b_side->dir, a_side->dir,
+            names.buf);
     strbuf_release(&names);
 }
 

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "image/label.h"
 
-static const char between[] = " \t,;";
+static const char separators[] = " \t,;";
 
 /* Reads three numbers of at most 255 and moves *text past them. */
 static bool parse_numbers(const char **text, uint32_t *rgb)
@@ -23,10 +23,10 @@ static bool parse_numbers(const char **text, uint32_t *rgb)
         unsigned v = 0;
         int digits = 0;
 
-        cursor += strspn(cursor, between);
+        cursor += strspn(cursor, separators);
         for (; isdigit((unsigned char)*cursor) && digits < 4; digits++)
             v = 10 * v + (unsigned)(*cursor++ - '0');
-        if (!digits || v > 255 || (*cursor && !strchr(between, *cursor)))
+        if (!digits || v > 255 || (*cursor && !strchr(separators, *cursor)))
             return false;
         all = all << 8 | v;
     }
@@ -43,14 +43,14 @@ bool class_color_parse(const char *text, uint32_t *rgb)
         *rgb = (uint32_t)strtoul(text + 1, NULL, 16);
         return true;
     }
-    return parse_numbers(&text, rgb) && !text[strspn(text, between)];
+    return parse_numbers(&text, rgb) && !text[strspn(text, separators)];
 }
 
 /* ---- files ---- */
 
 static void add_color(struct class_colors *c, uint32_t rgb, const char *name, size_t n)
 {
-    while (n && strchr(between, name[n - 1]))
+    while (n && strchr(separators, name[n - 1]))
         n--;
     GROW(c->item, c->n, c->cap);
     c->item[c->n++] = (struct class_color){rgb, xstrndup(name, n)};
@@ -59,19 +59,19 @@ static void add_color(struct class_colors *c, uint32_t rgb, const char *name, si
 /* Parses "64 128 64 Animal" or "Animal,64,128,64". */
 static bool parse_line(struct class_colors *c, const char *line)
 {
-    const char *cursor = line + strspn(line, between), *start = cursor;
+    const char *cursor = line + strspn(line, separators), *start = cursor;
     uint32_t rgb;
 
     if (parse_numbers(&cursor, &rgb)) {
-        cursor += strspn(cursor, between);
+        cursor += strspn(cursor, separators);
         add_color(c, rgb, cursor, strlen(cursor));
         return true;
     }
     for (cursor = start; *cursor; cursor++) {
         const char *numbers = cursor;
 
-        if (strchr(between, *cursor) && parse_numbers(&numbers, &rgb) &&
-            !numbers[strspn(numbers, between)]) {
+        if (strchr(separators, *cursor) && parse_numbers(&numbers, &rgb) &&
+            !numbers[strspn(numbers, separators)]) {
             add_color(c, rgb, start, (size_t)(cursor - start));
             return true;
         }

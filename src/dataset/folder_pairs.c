@@ -168,19 +168,19 @@ static bool is_shared(const struct candidate *candidate, const char *split)
  * split, or NULL. Without a split, that is the root. Subfolders belong to their folder. */
 static const char *next_shared(const struct candidates *c, const char *split, int *i)
 {
-    const char *found = NULL, *above = NULL;
+    const char *found = NULL, *outer = NULL;
 
     if (!*split)
         return (*i)++ == 0 && file_pairs_are_neighbors(c->root) ? "" : NULL;
     for (int k = 0; k < c->n && !found; k++) {
         const char *path = c->candidate[k].path;
-        size_t n = above ? strlen(above) : 0;
+        size_t n = outer ? strlen(outer) : 0;
         char *dir;
 
         if (!is_shared(&c->candidate[k], split) ||
-            (above && strncmp(path, above, n) == 0 && path[n] == '/'))
+            (outer && strncmp(path, outer, n) == 0 && path[n] == '/'))
             continue;
-        above = path;
+        outer = path;
         if (k < *i)
             continue;
         dir = dir_of(c->root, path);

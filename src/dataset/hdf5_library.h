@@ -66,7 +66,7 @@ struct hdf5_library {
     int (*Dread)(hdf5_id data, hdf5_id type, hdf5_id mem, hdf5_id file, hdf5_id xfer,
                  void *dst);
     int (*Dwrite)(hdf5_id data, hdf5_id type, hdf5_id mem, hdf5_id file, hdf5_id xfer,
-                  const void *from);
+                  const void *src);
     int (*Dvlen_reclaim)(hdf5_id type, hdf5_id space, hdf5_id xfer, void *bytes);
     int (*Dclose)(hdf5_id data);
     hdf5_id (*Screate_simple)(int rank, const hdf5_size *dims, const hdf5_size *max_dims);
@@ -84,7 +84,7 @@ struct hdf5_library {
     int (*Tclose)(hdf5_id type);
     hdf5_id (*Pcreate)(hdf5_id kind);
     int (*Pset_chunk)(hdf5_id list, int rank, const hdf5_size *dims);
-    int (*Pset_obj_track_times)(hdf5_id list, bool on);
+    int (*Pset_obj_track_times)(hdf5_id list, bool enabled);
     int (*Pclose)(hdf5_id list);
     hdf5_id (*Dget_create_plist)(hdf5_id data);
     int (*Pget_nfilters)(hdf5_id list);

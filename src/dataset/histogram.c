@@ -195,7 +195,7 @@ static int64_t histogram_report(const struct dataset *d,
 void histogram_count(struct histogram *h, const struct dataset *d,
                      const struct histogram_options *o)
 {
-    struct histogram_options with = *o;
+    struct histogram_options options = *o;
     double start = clock_now();
     uint64_t key = 0;
     struct keep_paths paths = {0};
@@ -204,7 +204,7 @@ void histogram_count(struct histogram *h, const struct dataset *d,
 
     if (!dataset_has_labels(d) || o->divisor < 1)
         BUG("classes of '%s', which has no label maps, at 1/%d", d->name, o->divisor);
-    with.limits = image_limits_or_default(&o->limits);
+    options.limits = image_limits_or_default(&o->limits);
     if (o->keep.dir && histogram_key(d, o, &key))
         paths = keep_paths(&o->keep, "classes", key, ".txt");
     if (histogram_load(h, paths.user, key) || histogram_load(h, paths.data, key)) {
@@ -215,8 +215,8 @@ void histogram_count(struct histogram *h, const struct dataset *d,
     *h = (struct histogram){.total = 0};
     reason = xcalloc((size_t)d->n, sizeof(*reason));
     log_info("counting the classes of %lld label maps of '%s'", (long long)d->n, d->name);
-    count_all(h, d, &with, reason);
-    bad = histogram_report(d, &with, reason);
+    count_all(h, d, &options, reason);
+    bad = histogram_report(d, &options, reason);
     free(reason);
     log_info("counted the classes of %lld label maps in %.1f s", (long long)(d->n - bad),
              clock_now() - start);

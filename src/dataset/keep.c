@@ -24,10 +24,11 @@ struct keep_paths keep_paths(const struct keep *k, const char *name, uint64_t ke
         p.user = p.data;
         p.data = NULL;
     } else if (k->dir && *k->dir) {
-        const char *of = data ? data : k->data;
+        const char *data_path = data ? data : k->data;
 
-        p.user = xasprintf("%s/%s-%016" PRIx64 "-%016" PRIx64 "%s", k->dir, name,
-                          (uint64_t)XXH3_64bits(of, strlen(of)), key, ending);
+        p.user =
+            xasprintf("%s/%s-%016" PRIx64 "-%016" PRIx64 "%s", k->dir, name,
+                      (uint64_t)XXH3_64bits(data_path, strlen(data_path)), key, ending);
     }
     free(data);
     free(dir);

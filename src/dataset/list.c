@@ -26,11 +26,11 @@
 /* Splits "image label" at the tab or, without one, at the space; returns the label. */
 static char *list_cut(const struct list_file *l, const struct line *line)
 {
-    const char *between = strchr(line->text, '\t') ? "\t" : " ";
-    char *end = line->text + strcspn(line->text, between),
+    const char *separator = strchr(line->text, '\t') ? "\t" : " ";
+    char *end = line->text + strcspn(line->text, separator),
          *label = end + strspn(end, " \t");
 
-    if (!*end || label[strcspn(label, between)])
+    if (!*end || label[strcspn(label, separator)])
         list_file_refuse(l->path, line, "image label");
     while (end > line->text && strchr(" \t", end[-1]))
         end--;

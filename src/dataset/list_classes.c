@@ -36,11 +36,11 @@ struct class_list {
  * no list. */
 static char *class_list_find(const struct dataset_source *s)
 {
-    static const char *const around[][2] = {
+    static const char *const affix[][2] = {
         {"", ".txt"}, {"ILSVRC2011fall_whole_map_", ".txt"}, {"", ".json"}, {"", ""}};
 
-    for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
-        char *name = xasprintf("%s%s%s", around[i][0], s->split, around[i][1]);
+    for (size_t i = 0; i < sizeof(affix) / sizeof(affix[0]); i++) {
+        char *name = xasprintf("%s%s%s", affix[i][0], s->split, affix[i][1]);
         char *path = path_join(s->path, name);
         bool is = *name && file_exists(path) && !file_is_dir(path);
 
@@ -56,16 +56,16 @@ static char *class_list_find(const struct dataset_source *s)
  * after it, or NULL if either part is empty. */
 static char *class_list_cut(char *line)
 {
-    char *between = strchr(line, '\t'), *label, *end;
+    char *separator = strchr(line, '\t'), *label, *end;
 
-    if (!between)
+    if (!separator)
         for (char *p = line; *p; p++)
             if (*p == ' ')
-                between = p;
-    if (!between)
+                separator = p;
+    if (!separator)
         return NULL;
-    label = between + 1 + strspn(between + 1, " ");
-    for (end = between; end > line && strchr(" \t", end[-1]); end--)
+    label = separator + 1 + strspn(separator + 1, " ");
+    for (end = separator; end > line && strchr(" \t", end[-1]); end--)
         ;
     *end = '\0';
     label[strcspn(label, "\t")] = '\0';

@@ -129,9 +129,9 @@ const char *const pairs_reads[] = {"DATA.CLASS_SET",
  * values. */
 static void replace_values(const struct label_options *o, uint8_t map[256])
 {
-    uint8_t of[256], read[256];
+    uint8_t meaning[256], read[256];
 
-    memcpy(of, map, sizeof(of));
+    memcpy(meaning, map, sizeof(meaning));
     for (int v = 0; v < 256; v++)
         read[v] = (uint8_t)v;
     for (int i = 0; i < o->replace.n; i++)
@@ -139,7 +139,7 @@ static void replace_values(const struct label_options *o, uint8_t map[256])
     for (int v = 0; v < 256; v++) {
         if (o->reduce_zero && read[v] != LABEL_IGNORE)
             read[v] = read[v] ? (uint8_t)(read[v] - 1) : LABEL_IGNORE;
-        map[v] = of[read[v]];
+        map[v] = meaning[read[v]];
     }
 }
 

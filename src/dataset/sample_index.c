@@ -146,12 +146,12 @@ bool sample_index_load(struct samples *s, const char *path)
     s->cap = (size_t)h->n;
     s->sample = xcalloc(s->cap, sizeof(*s->sample));
     for (int64_t i = 0; i < h->n; i++, name = next(name)) {
-        const char *of = name;
+        const char *sample_name = name;
 
         name = next(name);
         s->sample[i] =
-            (struct sample){row[i].image, row[i].label_map,   row[i].label, row[i].file,
-                            of,           *name ? name : NULL};
+            (struct sample){row[i].image, row[i].label_map, row[i].label,
+                            row[i].file,  sample_name,      *name ? name : NULL};
     }
     for (int r = 0; r < LEFT_REASONS; r++, name = next(name)) {
         s->left.n[r] = h->left[r];

@@ -16,7 +16,7 @@
 #include "dataset/left_out.h"
 #include "dataset/table.h"
 
-/* A part of a file. Each container defines the units of `at` and the checksum `sum`. */
+/* A part of a file. Each container defines the units of `offset` and the checksum `sum`. */
 struct sample_part {
     uint64_t offset, len, sum;
 };

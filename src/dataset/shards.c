@@ -103,11 +103,11 @@ static bool ends_in(const char *name, const char *ending)
 /* True for names like "...-00003-of-00128". */
 static bool is_numbered(const char *name)
 {
-    const char *of = strstr(name, "-of-");
-    size_t digits = of ? strspn(of + 4, "0123456789") : 0;
+    const char *infix = strstr(name, "-of-");
+    size_t digits = infix ? strspn(infix + 4, "0123456789") : 0;
 
-    return digits > 0 && of[4 + digits] == '\0' && of > name &&
-           strchr("0123456789", of[-1]);
+    return digits > 0 && infix[4 + digits] == '\0' && infix > name &&
+           strchr("0123456789", infix[-1]);
 }
 
 static const char *ending_of(const struct container *c, int i)

@@ -27,14 +27,14 @@ void survey_labels(struct survey *s, const struct dataset *d,
                    const struct image_limits *limits, int64_t max_samples)
 {
     int64_t n = d->n < max_samples ? d->n : max_samples;
-    struct image_limits with = image_limits_or_default(limits);
+    struct image_limits decode_limits = image_limits_or_default(limits);
     struct label_reader r = {0};
     struct dataset_bytes bytes = {0};
 
     for (int64_t i = 0; i < n; i++) {
         struct strbuf why = STRBUF_INIT;
 
-        if (dataset_label_map(d, i * d->n / n, &with, &bytes, &r, &why) == 0)
+        if (dataset_label_map(d, i * d->n / n, &decode_limits, &bytes, &r, &why) == 0)
             survey_add(s, r.pixel, (int64_t)r.w * r.h);
         image_gate_leave();
         strbuf_release(&why);
@@ -183,19 +183,19 @@ static void judge_values(const struct dataset *d, int *warnings)
 static void judge_sets(const struct dataset *d, int *warnings)
 {
     uint8_t *target = xcalloc((size_t)d->nclass + 1, 1);
-    int64_t *with = xcalloc(2 * (size_t)d->nclass + 1, sizeof(*with));
+    int64_t *counts = xcalloc(2 * (size_t)d->nclass + 1, sizeof(*counts));
     struct strbuf absent = STRBUF_INIT, constant = STRBUF_INIT;
     int n, m;
 
     for (int64_t i = 0; i < d->n; i++) {
         dataset_targets(d, i, target);
         for (int k = 0; k < d->nclass; k++) {
-            with[k] += target[k] == 1;
-            with[d->nclass + k] += target[k] == 0;
+            counts[k] += target[k] == 1;
+            counts[d->nclass + k] += target[k] == 0;
         }
     }
-    n = add_absent(d, d->nclass, with, &absent);
-    m = add_absent(d, d->nclass, with + d->nclass, &constant);
+    n = add_absent(d, d->nclass, counts, &absent);
+    m = add_absent(d, d->nclass, counts + d->nclass, &constant);
     if (n)
         log_warning("'%s': no image has the label%s %s", d->name, n > 1 ? "s" : "",
                     absent.buf);
@@ -206,7 +206,7 @@ static void judge_sets(const struct dataset *d, int *warnings)
     strbuf_release(&absent);
     strbuf_release(&constant);
     free(target);
-    free(with);
+    free(counts);
 }
 
 char *survey_judge(const struct survey *s, const struct dataset *d, int *warnings)

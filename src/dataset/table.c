@@ -80,18 +80,18 @@ void storage_add_guess(const struct storage *row, const struct dataset_source *s
                        struct strbuf *out)
 {
     const struct storage *other = storage_probe(row, s);
-    struct dataset_source above = *s;
+    struct dataset_source parent = *s;
     char *dir, *split;
 
     if (other)
         strbuf_addf(out, "'%s' looks like DATA.DATASET %s", s->path, other->name);
     if (other || file_is_dir(s->path))
         return;
-    above.path = dir = path_dirname(s->path);
+    parent.path = dir = path_dirname(s->path);
     split = xstrdup(path_basename(s->path));
     split[strlen(split) - strlen(path_extension(split))] = '\0';
-    above.split = split;
-    other = storage_probe(NULL, &above);
+    parent.split = split;
+    other = storage_probe(NULL, &parent);
     if (other)
         strbuf_addf(out, "'%s' looks like DATA.DATASET %s with a split '%s'", dir,
                     other->name, split);

@@ -47,28 +47,28 @@ struct tar {
 static char *tar_path(const char *dir, size_t ndir, const char *path)
 {
     char *src = xasprintf("%.*s/%s", (int)ndir, dir, path);
-    struct strbuf to = STRBUF_INIT;
+    struct strbuf dst = STRBUF_INIT;
     bool inside = true;
 
     for (const char *cursor = src; inside && *cursor; cursor += strcspn(cursor, "/")) {
         size_t n = strcspn(cursor += strspn(cursor, "/"), "/");
 
         if (n == 2 && strncmp(cursor, "..", n) == 0) {
-            char *slash = to.len ? strrchr(to.buf, '/') : NULL;
+            char *slash = dst.len ? strrchr(dst.buf, '/') : NULL;
 
             inside = slash != NULL;
-            to.len = slash ? (size_t)(slash - to.buf) : 0;
+            dst.len = slash ? (size_t)(slash - dst.buf) : 0;
             if (slash)
                 *slash = 0;
         } else if (n && !(n == 1 && *cursor == '.')) {
-            strbuf_addch(&to, '/');
-            strbuf_add(&to, cursor, n);
+            strbuf_addch(&dst, '/');
+            strbuf_add(&dst, cursor, n);
         }
     }
     free(src);
-    if (inside && to.len)
-        return strbuf_detach(&to);
-    strbuf_release(&to);
+    if (inside && dst.len)
+        return strbuf_detach(&dst);
+    strbuf_release(&dst);
     return NULL;
 }
 

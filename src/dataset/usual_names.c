@@ -149,19 +149,19 @@ static size_t joined_length(const char *text, size_t n)
 
 bool usual_words_parse(const char *path, struct usual_words *w)
 {
-    static const char between[] = "/_- .";
+    static const char separators[] = "/_- .";
     bool fits = true;
 
     *w = (struct usual_words){0};
-    for (const char *cursor = path + strspn(path, between); *cursor && fits;) {
-        size_t n = strcspn(cursor, between), first = joined_length(cursor, n);
+    for (const char *cursor = path + strspn(path, separators); *cursor && fits;) {
+        size_t n = strcspn(cursor, separators), first = joined_length(cursor, n);
 
         if (first)
             fits = add_word(w, cursor, first) && add_word(w, cursor + first, n - first);
         else
             fits = add_word(w, cursor, n);
         cursor += n;
-        cursor += strspn(cursor, between);
+        cursor += strspn(cursor, separators);
     }
     if (!fits)
         *w = (struct usual_words){0};

@@ -199,10 +199,10 @@ static void broadcast(const struct collective *c, void *x, int n)
     mpi_check(lib->Bcast(x, n, lib->type_byte, 0, team_of(c)->comm), "Bcast");
 }
 
-static void waits(const struct collective *c, bool on)
+static void waits(const struct collective *c, bool waiting)
 {
     (void)c;
-    member_waits(0, on);
+    member_waits(0, waiting);
 }
 
 /* Creates the group of `size` neighbors, with its own communicator, so that the sums in
@@ -252,9 +252,9 @@ const struct collective *dist_collective(void)
     return all;
 }
 
-static void waits_for_all(const struct collective *c, bool on)
+static void waits_for_all(const struct collective *c, bool waiting)
 {
-    c->parent->waits(c->parent, on);
+    c->parent->waits(c->parent, waiting);
 }
 
 /* Neighbors in a group of members: their devices' library creates this part of the group. */

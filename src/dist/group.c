@@ -33,11 +33,11 @@ static _Atomic int64_t update; /* see dist_at */
 static double timeout;
 static bool crew; /* the members are threads of this process */
 
-void member_waits(int thread, bool on)
+void member_waits(int thread, bool waiting)
 {
-    if (on)
+    if (waiting)
         atomic_fetch_add(&waits, 1);
-    atomic_store(&waits_since[thread % THREADS], on ? clock_now() : 0);
+    atomic_store(&waits_since[thread % THREADS], waiting ? clock_now() : 0);
 }
 
 /* What the watching thread asks, one item per device of this process. */

@@ -31,8 +31,8 @@ void member_set(const struct member *m, bool thread);
 /* collective.gather for members, by reduce(). */
 void member_gather(const struct collective *c, float *x, const int64_t *begin);
 
-/* Call before (`on`) and after each call that waits for the others, for DIST.TIMEOUT. */
-void member_waits(int thread, bool on);
+/* Call before (`waiting`) and after each call that waits for the others, for DIST.TIMEOUT. */
+void member_waits(int thread, bool waiting);
 /* collective.watch for all transports. */
 void member_watch(const char *(*failed)(void *arg), void *arg);
 

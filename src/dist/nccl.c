@@ -46,10 +46,10 @@ static void collective_broadcast(const struct collective *c, void *x, int n)
     broadcast(x, n);
 }
 
-static void collective_waits(const struct collective *c, bool on)
+static void collective_waits(const struct collective *c, bool waiting)
 {
     (void)c;
-    member_waits(0, on);
+    member_waits(0, waiting);
 }
 
 /* Writes "HOST:PORT" to `dst`. If torchrun's agent listens at MASTER_PORT itself, as its

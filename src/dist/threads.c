@@ -111,9 +111,9 @@ static void collective_broadcast(const struct collective *c, void *x, int n)
     broadcast(x, n);
 }
 
-static void collective_waits(const struct collective *c, bool on)
+static void collective_waits(const struct collective *c, bool waiting)
 {
-    member_waits(c->rank, on);
+    member_waits(c->rank, waiting);
 }
 
 static struct member member_of(const int *device, int world, int rank)

@@ -120,7 +120,7 @@ struct backend {
 
     /* While on, claims decide without timing candidates on the device. Returns false if
      * they never time any. May be NULL. */
-    bool (*hurry)(struct device *dev, bool on);
+    bool (*hurry)(struct device *dev, bool enabled);
     bool folds_norms; /* its kernels of ops/norm_fold.h and of convolutions whose weights
                        * are computed are fast */
     void (*lower)(struct graph *g, struct device *dev); /* NULL if nothing is lowered */

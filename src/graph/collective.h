@@ -63,7 +63,7 @@ struct collective {
      * the device, which may be a wait for the others.
      */
     void (*broadcast)(const struct collective *c, void *x, int n);
-    void (*waits)(const struct collective *c, bool on);
+    void (*waits)(const struct collective *c, bool waiting);
     /*
      * For the same devices: lets the watching thread of this process ask failed(arg) five
      * times a second. A result other than NULL says what is wrong and ends all processes.

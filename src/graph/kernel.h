@@ -105,7 +105,7 @@ struct derive {
     bool written;
     const void *key;
     size_t key_len;
-    void (*pack)(void *dst, void *const *from, void *state);
+    void (*pack)(void *dst, void *const *src, void *state);
     void *state; /* created by claim; released once, even if an equal buffer exists */
     void (*release)(void *state);
 };

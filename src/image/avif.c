@@ -127,7 +127,7 @@ static int avif_open(const struct decoder_file *f, int *w, int *h, struct strbuf
 static int avif_orientation(const struct decoder_file *f)
 {
     const avifImage *image = ((struct avif_state *)f->state)->decoder->image;
-    static const int of[4][3] = {{1, 4, 2}, {8, 5, 7}, {3, 2, 4}, {6, 7, 5}};
+    static const int orientation[4][3] = {{1, 4, 2}, {8, 5, 7}, {3, 2, 4}, {6, 7, 5}};
     int angle = image->transformFlags & AVIF_TRANSFORM_IROT ? image->irot.angle & 3 : 0;
     int mirror = 0;
 
@@ -136,7 +136,7 @@ static int avif_orientation(const struct decoder_file *f)
         return exif_orientation_xmp(image->xmp.data, image->xmp.size);
     if (image->transformFlags & AVIF_TRANSFORM_IMIR)
         mirror = 1 + (image->imir.AVIF_AXIS & 1);
-    return of[angle][mirror];
+    return orientation[angle][mirror];
 }
 
 static int avif_read(const struct decoder_file *f, const struct image_part *part,

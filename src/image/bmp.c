@@ -92,9 +92,10 @@ static int bmp_check(const struct bmp *b, struct strbuf *why)
 static int bmp_masks(struct bmp *b, const uint8_t *d, size_t len, size_t pos,
                      struct strbuf *why)
 {
-    static const uint32_t of[2][3] = {{0x7c00, 0x3e0, 0x1f}, {0xff0000, 0xff00, 0xff}};
+    static const uint32_t default_mask[2][3] = {{0x7c00, 0x3e0, 0x1f},
+                                                {0xff0000, 0xff00, 0xff}};
 
-    memcpy(b->mask, of[b->bits > 16], sizeof(b->mask));
+    memcpy(b->mask, default_mask[b->bits > 16], sizeof(b->mask));
     if (b->compression == BMP_RAW)
         return 0;
     if (len - pos < INFO_HEADER + 12) {

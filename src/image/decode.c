@@ -162,12 +162,12 @@ const char *label_lossy_format(const char *path)
 
 void image_add_extensions(struct strbuf *s)
 {
-    const char *between = "";
+    const char *separator = "";
 
     for (int i = 0; i < DECODERS; i++)
         for (const char *const *known = decoders[i]->extension; *known; known++) {
-            strbuf_addf(s, "%s%s", between, *known);
-            between = ", ";
+            strbuf_addf(s, "%s%s", separator, *known);
+            separator = ", ";
         }
 }
 

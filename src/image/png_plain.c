@@ -64,10 +64,10 @@ static bool room(struct buffer *b, size_t need)
 /* ---- filters ---- */
 
 CLONES static void add_up(const uint8_t *restrict start, const uint8_t *restrict up,
-                          uint8_t *restrict to, size_t n)
+                          uint8_t *restrict dst, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        to[i] = (uint8_t)(start[i] + up[i]);
+        dst[i] = (uint8_t)(start[i] + up[i]);
 }
 
 static inline int distance(int a, int b)

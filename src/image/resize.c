@@ -61,14 +61,14 @@ static void resize_keep_inside(struct resizer *r, struct resize_table *t, int si
 {
     for (int i = 0; i < t->n; i++) {
         double *w = r->scratch + (size_t)i * (size_t)t->stride;
-        int over = t->first[i] + t->taps - size;
+        int excess = t->first[i] + t->taps - size;
 
-        over = over < t->first[i] ? over : t->first[i];
-        if (over <= 0)
+        excess = excess < t->first[i] ? excess : t->first[i];
+        if (excess <= 0)
             continue;
-        t->first[i] -= over;
-        memmove(w + over, w, (size_t)(t->taps - over) * sizeof(*w));
-        memset(w, 0, (size_t)over * sizeof(*w));
+        t->first[i] -= excess;
+        memmove(w + excess, w, (size_t)(t->taps - excess) * sizeof(*w));
+        memset(w, 0, (size_t)excess * sizeof(*w));
     }
 }
 

@@ -64,11 +64,11 @@ static bool number_of(const struct value *v, double *x)
 static bool name_number(void *data, const char *name, int len, double *number)
 {
     struct layer_names *names = data;
-    struct layer_name *of = named(names, name, len);
+    struct layer_name *found = named(names, name, len);
 
-    if (of) {
-        of->used = true;
-        return number_of(&of->value, number);
+    if (found) {
+        found->used = true;
+        return number_of(&found->value, number);
     }
     if (len == 11 && !memcmp(name, "num_classes", 11))
         *number = (double)names->classes;
@@ -81,7 +81,7 @@ static bool name_number(void *data, const char *name, int len, double *number)
 
 struct value layer_resolve(struct layer_names *names, const struct value *v)
 {
-    struct expression_names of = {name_number, names};
+    struct expression_names lookup = {name_number, names};
     struct strbuf why = STRBUF_INIT;
     struct layer_name *one;
     struct value dst = *v;
@@ -94,7 +94,7 @@ struct value layer_resolve(struct layer_names *names, const struct value *v)
         one->used = true;
         dst = one->value;
         dst.line = v->line;
-    } else if (!number_of(v, &x) && expression_value(v->s, &of, &x, &why)) {
+    } else if (!number_of(v, &x) && expression_value(v->s, &lookup, &x, &why)) {
         bool whole = x == floor(x) && fabs(x) < 1e15;
 
         dst = whole ? value_int((int64_t)x) : value_float(x);
@@ -119,7 +119,7 @@ static void add_shown(struct strbuf *s, const struct value *v)
 static void refuse_type(struct layer_call *c, struct layer_names *names,
                         const struct layer_arg *a, const struct value *v)
 {
-    struct expression_names of = {name_number, names};
+    struct expression_names lookup = {name_number, names};
     static const char *const article[] = {"an ", "an ", "a ", "a ", "one of "};
     struct strbuf type = STRBUF_INIT, shown = STRBUF_INIT, why = STRBUF_INIT;
     double x;
@@ -127,7 +127,7 @@ static void refuse_type(struct layer_call *c, struct layer_names *names,
     layer_arg_add_type(&type, a);
     add_shown(&shown, v);
     if (v->type == VALUE_STR && a->type != LAYER_WORD &&
-        !expression_value(v->s, &of, &x, &why))
+        !expression_value(v->s, &lookup, &x, &why))
         strbuf_addf(&shown, " (%s)", why.buf);
     layer_refuse(c, "%s must be %s%s, not %s", a->name, article[a->type], type.buf,
                  shown.buf);
@@ -222,16 +222,16 @@ static void read_default(struct layer_call *c, const struct layer_arg *a,
 
 static void refuse_unknown(struct layer_call *c, const char *key)
 {
-    struct strbuf near = STRBUF_INIT;
+    struct strbuf hint = STRBUF_INIT;
     const struct layer_arg *args = c->op->args;
 
-    layer_suggest_argument(&near, args, key);
-    if (!near.len)
-        strbuf_addstr(&near, args ? "; it has" : "; it has none");
-    for (const struct layer_arg *a = args; near.buf[0] == ';' && a && a->name; a++)
-        strbuf_addf(&near, "%s%s", a == args ? " " : ", ", a->name);
-    layer_refuse(c, "%s has no argument '%s'%s", c->op->name, key, near.buf);
-    strbuf_release(&near);
+    layer_suggest_argument(&hint, args, key);
+    if (!hint.len)
+        strbuf_addstr(&hint, args ? "; it has" : "; it has none");
+    for (const struct layer_arg *a = args; hint.buf[0] == ';' && a && a->name; a++)
+        strbuf_addf(&hint, "%s%s", a == args ? " " : ", ", a->name);
+    layer_refuse(c, "%s has no argument '%s'%s", c->op->name, key, hint.buf);
+    strbuf_release(&hint);
 }
 
 void layer_read_arguments(struct layer_call *c, struct layer_names *names,

@@ -93,9 +93,10 @@ static int line_of_later(struct list *l, const char *name)
 {
     for (int i = l->n - l->nin; i < l->value->list.n; i++) {
         const struct value *v = &l->value->list.item[i];
-        const struct value *of = v->type == VALUE_MAP ? value_of_key(v, "name") : NULL;
+        const struct value *name_value =
+            v->type == VALUE_MAP ? value_of_key(v, "name") : NULL;
 
-        if (of && of->type == VALUE_STR && !strcmp(of->s, name))
+        if (name_value && name_value->type == VALUE_STR && !strcmp(name_value->s, name))
             return v->line ? v->line : -1;
     }
     return 0;
@@ -190,10 +191,10 @@ static const char *read_op(struct list *l, const struct value *v, const char *na
 
 static int read_repeat(struct list *l, const struct value *v, const char *name)
 {
-    const struct value *of = v->type == VALUE_MAP ? value_of_key(v, "repeat") : NULL;
-    struct value dst = of ? layer_resolve(l->names, of) : value_int(0);
+    const struct value *repeat = v->type == VALUE_MAP ? value_of_key(v, "repeat") : NULL;
+    struct value dst = repeat ? layer_resolve(l->names, repeat) : value_int(0);
 
-    if (of && (dst.type != VALUE_INT || dst.i < 1 || dst.i > REPEAT_MAX))
+    if (repeat && (dst.type != VALUE_INT || dst.i < 1 || dst.i > REPEAT_MAX))
         build_fail(l->c, "layer '%s': repeat must be an int from 1 to %d", name,
                    REPEAT_MAX);
     return (int)dst.i;

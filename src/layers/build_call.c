@@ -15,9 +15,10 @@ const struct value *build_find_block(struct build *c, const char *name)
 
     for (int i = 0; blocks && i < blocks->list.n; i++) {
         const struct value *v = &blocks->list.item[i];
-        const struct value *of = v->type == VALUE_MAP ? value_of_key(v, "name") : NULL;
+        const struct value *name_value =
+            v->type == VALUE_MAP ? value_of_key(v, "name") : NULL;
 
-        if (of && of->type == VALUE_STR && !strcmp(of->s, name))
+        if (name_value && name_value->type == VALUE_STR && !strcmp(name_value->s, name))
             return v;
     }
     return NULL;
@@ -85,24 +86,24 @@ static bool read_block_arguments(struct list *l, const struct layer *y,
     outer.in_channels = tensor_channels(y->in[0]);
     for (int i = 0; y->map->type == VALUE_MAP && i < y->map->list.n; i += 2) {
         const char *key = y->map->list.item[i].s;
-        struct layer_name *of = find_name(names, key);
+        struct layer_name *argument = find_name(names, key);
 
-        if (of)
-            *of = (struct layer_name){of->name,
-                                      layer_resolve(&outer, &y->map->list.item[i + 1]),
-                                      .given = true};
+        if (argument)
+            *argument = (struct layer_name){
+                argument->name, layer_resolve(&outer, &y->map->list.item[i + 1]),
+                .given = true};
         else if (!layer_is_common_key(key))
             refuse_argument(l, y, names, key);
     }
     names->in_channels = outer.in_channels;
     for (int k = 0; k < names->n; k++) {
-        struct layer_name *of = &names->item[k];
+        struct layer_name *argument = &names->item[k];
 
-        if (of->value.type == VALUE_NONE)
+        if (argument->value.type == VALUE_NONE)
             build_fail(l->c, "layer '%s': block %s needs the argument %s", y->full, y->op,
-                       of->name);
-        else if (!of->given) /* a default may be an expression of the others */
-            of->value = layer_resolve(names, &of->value);
+                       argument->name);
+        else if (!argument->given) /* a default may be an expression of the others */
+            argument->value = layer_resolve(names, &argument->value);
     }
     return !build_failed(l->c);
 }
@@ -200,7 +201,7 @@ struct tensor *build_call(struct list *l, const struct layer *y)
     const struct value *nested =
         y->map->type == VALUE_MAP ? value_of_key(y->map, "layers") : NULL;
     const struct value *block = y->op ? build_find_block(c, y->op) : NULL;
-    struct strbuf near = STRBUF_INIT;
+    struct strbuf hint = STRBUF_INIT;
     struct layer_op op;
     struct tensor *x = NULL;
     static const char *const input[] = {"input"};
@@ -224,7 +225,7 @@ struct tensor *build_call(struct list *l, const struct layer *y)
                                : build_list(c, nested, build_joined(c, y->full, "."),
                                             l->names, input, y->in, 1);
     }
-    if (layer_op_find(y->op, &op, &near)) {
+    if (layer_op_find(y->op, &op, &hint)) {
         if (block)
             build_fail(c, "layer '%s': block '%s' has the name of an op; rename it",
                        y->full, y->op);
@@ -233,8 +234,8 @@ struct tensor *build_call(struct list *l, const struct layer *y)
     } else if (block) {
         x = call_block(l, y, block);
     } else {
-        build_fail(c, "layer '%s': unknown op '%s'%s", y->full, y->op, near.buf);
+        build_fail(c, "layer '%s': unknown op '%s'%s", y->full, y->op, hint.buf);
     }
-    strbuf_release(&near);
+    strbuf_release(&hint);
     return build_failed(c) ? NULL : x;
 }

@@ -185,13 +185,13 @@ static struct layer_op plain_activation(const char *name)
 static bool is_variant(const char *name)
 {
     const char *tail = strrchr(name, '_');
-    char of[16];
+    char base[16];
 
-    if (!tail || (size_t)(tail - name) >= sizeof(of))
+    if (!tail || (size_t)(tail - name) >= sizeof(base))
         return false;
-    memcpy(of, name, (size_t)(tail - name));
-    of[tail - name] = '\0';
-    return row_named(of) != NULL;
+    memcpy(base, name, (size_t)(tail - name));
+    base[tail - name] = '\0';
+    return row_named(base) != NULL;
 }
 
 struct layer_op layer_op_at(int i)

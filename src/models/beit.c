@@ -63,7 +63,8 @@ static const int32_t *pairs(const struct beit_net *v)
 {
     int32_t *index =
         arena_new(&v->b->g->arena, (size_t)(v->tokens * v->tokens) * sizeof(*index));
-    int32_t own = (int32_t)v->rows - 1, to_class = own - 1, from_class = own - 2;
+    int32_t class_to_class = (int32_t)v->rows - 1, to_class = class_to_class - 1,
+            from_class = class_to_class - 2;
     int64_t n = v->tokens;
 
     for (int64_t i = 1; i < n; i++) {
@@ -75,7 +76,7 @@ static const int32_t *pairs(const struct beit_net *v)
         index[i * n] = to_class;
         index[i] = from_class;
     }
-    index[0] = own;
+    index[0] = class_to_class;
     return index;
 }
 

@@ -77,14 +77,14 @@ static struct tensor *deeplab_build(struct builder *b, const struct model *m,
                                     const struct model_options *o, struct tensor *x)
 {
     const struct deeplab *a = m->arch;
-    struct model_options with = *o;
+    struct model_options options = *o;
     struct net n = smp_decoder(b, o);
     int height = (int)x->dim[IMAGE_H], width = (int)x->dim[IMAGE_W];
     struct backbone k;
 
-    with.output_stride = stride_of(a, o);
-    with.dilates_first = !of_torchvision(a);
-    backbone_build(b, m, &with, x, &k);
+    options.output_stride = stride_of(a, o);
+    options.dilates_first = !of_torchvision(a);
+    backbone_build(b, m, &options, x, &k);
     if (of_torchvision(a))
         n.init = o->init ? o->init : INIT_RULE_PYTORCH;
     if (model_stage(o, "backbone", stride_of(a, o), backbone_last(b, &k)))
@@ -118,9 +118,9 @@ static const char *const *check(const struct model *m, const struct model_option
     return of_torchvision(a) ? NULL : size_multiple_of(m, s, height, width, why);
 }
 
-#define NET(which, stride, rate, from, prefix)                                           \
+#define NET(which, stride, rate, encoder, prefix)                                        \
     .family = &deeplab_family, .classes = 21, .label_divisor = 1, .tags = "",            \
-    .backbone = (from), .backbone_prefix = (prefix), .arch = &(const struct deeplab)     \
+    .backbone = (encoder), .backbone_prefix = (prefix), .arch = &(const struct deeplab)  \
     {                                                                                    \
         .kind = (which), .output_stride = (stride), .drop = (rate)                       \
     }

@@ -112,27 +112,27 @@ static const char *nearest(const char *name)
 static void say_unknown(struct strbuf *why, const char *name, size_t len)
 {
     struct strbuf text = STRBUF_INIT;
-    const char *near;
+    const char *suggestion;
 
     strbuf_addf(&text, "%.*s", (int)len, name);
-    near = nearest(text.buf);
+    suggestion = nearest(text.buf);
     strbuf_addf(why, "there are no public weights '%s'", text.buf);
-    if (near)
-        strbuf_addf(why, " (did you mean %s?)", near);
+    if (suggestion)
+        strbuf_addf(why, " (did you mean %s?)", suggestion);
     strbuf_addstr(why, "; 'trainc models --pretrained' lists them");
     strbuf_release(&text);
 }
 
 void pretrained_suggest(const char *text, struct strbuf *why)
 {
-    const char *near;
+    const char *suggestion;
 
     if (is_weights_name(text) || strchr(text, '/'))
         return;
-    near = nearest(text);
+    suggestion = nearest(text);
     strbuf_addstr(why, ", and there are no public weights of that name");
-    if (near)
-        strbuf_addf(why, " (did you mean %s?)", near);
+    if (suggestion)
+        strbuf_addf(why, " (did you mean %s?)", suggestion);
     strbuf_addstr(why, "; 'trainc models --pretrained' lists them");
 }
 

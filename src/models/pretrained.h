@@ -14,7 +14,7 @@
 struct pretrained {
     const char *name;    /* architecture.tag; in the hub timm/NAME; NULL ends the table */
     const char *url;     /* of another file with the same weights, or "" */
-    const char *licence; /* "" if unknown */
+    const char *license; /* "" if unknown */
     int size;            /* of the images in pixels */
     double crop_pct;
     int classes; /* 0: no classifier */

@@ -218,9 +218,10 @@ static const char *const *check(const struct model *m, const struct model_option
                             why);
 }
 
-#define NET(which, multiple, channels, from)                                             \
+#define NET(which, multiple, channels, encoder)                                          \
     .family = &pyramid_family, .classes = 21, .label_divisor = 1, .tags = "",            \
-    .backbone = (from), .backbone_prefix = "encoder.", .arch = &(const struct pyramid)   \
+    .backbone = (encoder), .backbone_prefix = "encoder.",                                \
+    .arch = &(const struct pyramid)                                                      \
     {                                                                                    \
         .kind = (which), .side = (multiple), .width = (channels), .drop = 0.2f           \
     }

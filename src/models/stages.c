@@ -74,11 +74,11 @@ static struct graph *build_stages(const struct model *m, const struct model_opti
     struct builder b = {.g = graph_new(&graph_ops_default, false)};
     struct tensor *x = graph_input(&b, "input", DTYPE_F32, LAYOUT_IMAGE, 4,
                                    (const int64_t[]){1, channels, height, width});
-    struct model_options with = *o;
+    struct model_options options = *o;
 
     *all = (struct model_stages){.last = INT_MAX};
-    with.stages = all;
-    model_build(&b, m, &with, x);
+    options.stages = all;
+    model_build(&b, m, &options, x);
     return b.g;
 }
 

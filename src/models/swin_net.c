@@ -106,11 +106,11 @@ static struct tensor *embed(struct swin *s, struct tensor *x)
     int side = (int)s->o->patch_size;
     struct tensor *p = position(s, x);
     struct tensor *token = s->common->cells ? mask_token(s->b, s->o->embed_dim) : NULL;
-    enum init_rule own = INIT_RULE_PYTORCH;
+    enum init_rule default_rule = INIT_RULE_PYTORCH;
 
     x = conv2d(s->b, x, "patch_embed.proj", .out = (int)s->o->embed_dim, .kernel = side,
                .stride = side, .bias = 1,
-               .init = (int)(s->common->init ? s->common->init : (int)own));
+               .init = (int)(s->common->init ? s->common->init : (int)default_rule));
     x = view_tokens(s->b, x, "patch_embed");
     if (s->o->patch_norm)
         x = layernorm(s->b, x, "patch_embed.norm");

@@ -60,7 +60,7 @@ const char *onnx_zero_byte(struct onnx *x, bool is_unsigned); /* a scalar */
 
 /* The first dim is the batch, whatever `dim` says. */
 void onnx_input(struct onnx *x, const char *name, int ndim, const int64_t *dim);
-/* Renames the value `from`, which no node has read, to `name`. */
+/* Renames the value `src`, which no node has read, to `name`. */
 void onnx_output(struct onnx *x, const char *src, const char *name, int ndim,
                  const int64_t *dim);
 void onnx_meta(struct onnx *x, const char *key, const char *value);

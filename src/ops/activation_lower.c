@@ -107,25 +107,26 @@ void activation_lower(struct graph *g)
     struct node **old = g->node;
     int nold = g->nnode, n = 0;
     struct between *list = xcalloc((size_t)nold + 1, sizeof(*list));
-    const struct between **of = xcalloc((size_t)nold + 1, sizeof(*of));
+    const struct between **node_pair = xcalloc((size_t)nold + 1, sizeof(*node_pair));
 
     for (int i = 0; i < nold; i++)
         if (find_between(&list[n], g, old[i])) {
             const struct between *f = &list[n++];
 
-            of[f->weight->index] = of[f->data->index] = of[f->grad->index] = f;
+            node_pair[f->weight->index] = node_pair[f->data->index] =
+                node_pair[f->grad->index] = f;
         }
     if (n) {
         g->node = NULL; /* rebuilt in the new order */
         g->nnode = g->node_cap = 0;
         for (int i = 0; i < nold; i++)
-            if (!of[i])
+            if (!node_pair[i])
                 append(g, old[i]);
-            else if (old[i] == of[i]->weight)
-                append_between(g, of[i]);
+            else if (old[i] == node_pair[i]->weight)
+                append_between(g, node_pair[i]);
         graph_changed(g);
         free(old);
     }
     free(list);
-    free(of);
+    free(node_pair);
 }

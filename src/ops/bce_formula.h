@@ -13,22 +13,23 @@
 
 /* Target values of one sample. */
 struct bce_rule {
-    float on, off; /* target added for a label, and for every class: 1 - e, e / K */
+    /* Target added for a label, and for every class: 1 - e, e / K. */
+    float on_value, off_value;
     float threshold;
     bool has_threshold;
 };
 
 /* `partner`: the other label of a mixed sample, weighted 1 - lam; otherwise same as
- * `own`. */
+ * `label`. */
 HOST_DEVICE static inline float bce_target(const struct bce_rule *r, int64_t k,
-                                           int32_t own, int32_t partner, float lam)
+                                           int32_t label, int32_t partner, float lam)
 {
-    float t = r->off;
+    float t = r->off_value;
 
-    if (k == own)
-        t += lam * r->on;
+    if (k == label)
+        t += lam * r->on_value;
     if (k == partner)
-        t += (1 - lam) * r->on;
+        t += (1 - lam) * r->on_value;
     return r->has_threshold ? (t > r->threshold ? 1.0f : 0.0f) : t;
 }
 

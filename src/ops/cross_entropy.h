@@ -37,16 +37,16 @@ struct cross_entropy_attrs {
 };
 
 /* Returns the weight of a class. */
-HOST_DEVICE static inline float class_weight_of(const struct class_terms *of,
+HOST_DEVICE static inline float class_weight_of(const struct class_terms *terms,
                                                 int weighted, int64_t k)
 {
-    return weighted ? of->weight[k] : 1;
+    return weighted ? terms->weight[k] : 1;
 }
 
-HOST_DEVICE static inline float class_bias_of(const struct class_terms *of, int weighted,
-                                              int64_t k)
+HOST_DEVICE static inline float class_bias_of(const struct class_terms *terms,
+                                              int weighted, int64_t k)
 {
-    return weighted ? of->bias[k] : 0;
+    return weighted ? terms->bias[k] : 0;
 }
 
 /* loss = cross_entropy(&b, logits, labels, lam or NULL, "loss", .smoothing = 0.1f) */

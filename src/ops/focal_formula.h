@@ -12,19 +12,20 @@
 
 /* Target values of a row. */
 struct focal_targets {
-    float on, off; /* target added for a label, and for every class: 1 - e, e / K */
-    float lam;     /* weight of `label`; `partner` has the rest */
+    /* Target added for a label, and for every class: 1 - e, e / K. */
+    float on_value, off_value;
+    float lam; /* weight of `label`; `partner` has the rest */
     int label, partner;
 };
 
 HOST_DEVICE static inline float focal_target(const struct focal_targets *t, int64_t k)
 {
-    float v = t->off;
+    float v = t->off_value;
 
     if (k == t->label)
-        v += t->lam * t->on;
+        v += t->lam * t->on_value;
     if (k == t->partner)
-        v += (1 - t->lam) * t->on;
+        v += (1 - t->lam) * t->on_value;
     return v;
 }
 

@@ -222,12 +222,12 @@ void half_grads_widen(const struct graph *g, const void *src, float *dst)
 
     memset(dst, 0, (size_t)g->flat->trained_len * sizeof(*dst));
     for (int i = 0; i < g->flat->ntrained; i++) {
-        int64_t to = g->flat->segment[i].offset;
-        struct half_grads_place p = half_grads_find(g, to);
+        int64_t offset = g->flat->segment[i].offset;
+        struct half_grads_place p = half_grads_find(g, offset);
 
         for (int64_t k = 0; k < p.len; k++)
-            dst[to + k] = p.dtype == DTYPE_F32   ? full[p.first + k]
-                          : p.dtype == DTYPE_F16 ? fp16_to_float(half[p.first + k])
-                                                 : bf16_to_float(half[p.first + k]);
+            dst[offset + k] = p.dtype == DTYPE_F32   ? full[p.first + k]
+                              : p.dtype == DTYPE_F16 ? fp16_to_float(half[p.first + k])
+                                                     : bf16_to_float(half[p.first + k]);
     }
 }

@@ -64,13 +64,13 @@ static inline int64_t label_count_valid(const struct label_targets *t)
 
 static inline double label_target(const struct label_targets *t, int64_t i, int64_t k)
 {
-    double off = t->smoothing / (double)t->classes, on = 1 - t->smoothing;
-    double lam = t->lam ? (double)t->lam[i] : 1, sum = off;
+    double off_value = t->smoothing / (double)t->classes, on_value = 1 - t->smoothing;
+    double lam = t->lam ? (double)t->lam[i] : 1, sum = off_value;
 
     if (t->label[i] == k)
-        sum += lam * on;
+        sum += lam * on_value;
     if (t->lam && t->label[t->samples - 1 - i] == k)
-        sum += (1 - lam) * on;
+        sum += (1 - lam) * on_value;
     return sum;
 }
 

@@ -68,8 +68,8 @@ HOST_DEVICE static inline struct mix_draw mix_draw(const struct mix_rule *m,
 {
     struct mix_draw d = {1, 0, 0, 0, 0, 0};
     struct philox r = mix_word(seed, run, i, 0), sides;
-    bool between = m->cutmix_max > 0;
-    bool cutmix = m->cutmix > 0 || between;
+    bool minmax = m->cutmix_max > 0;
+    bool cutmix = m->cutmix > 0 || minmax;
     double lam;
 
     if (!(philox_uniform(r.v[0]) < m->prob))
@@ -81,7 +81,7 @@ HOST_DEVICE static inline struct mix_draw mix_draw(const struct mix_rule *m,
         return d;
     }
     d.cutmix = 1;
-    if (between) {
+    if (minmax) {
         sides = mix_word(seed, run, i, 1);
         mix_span_between(sides.v[0], r.v[2], height, m->cutmix_min, m->cutmix_max, &d.top,
                          &d.bottom);
@@ -99,13 +99,13 @@ HOST_DEVICE static inline struct mix_draw mix_draw(const struct mix_rule *m,
 
 /* Returns pixel (h, w) of the mixed sample from its own value and its partner's. */
 HOST_DEVICE static inline float mix_value(const struct mix_draw *d, int64_t h, int64_t w,
-                                          float own, float partner)
+                                          float value, float partner)
 {
     bool inside = h >= d->top && h < d->bottom && w >= d->left && w < d->right;
 
     if (d->cutmix)
-        return inside ? partner : own;
-    return d->lam >= 1 ? own : d->lam * own + (1 - d->lam) * partner;
+        return inside ? partner : value;
+    return d->lam >= 1 ? value : d->lam * value + (1 - d->lam) * partner;
 }
 
 #endif

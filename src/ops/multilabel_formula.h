@@ -28,13 +28,14 @@ struct multilabel_rule {
 /* Returns the target of an element, or -1 if it is unknown. `partner` is the target of the
  * image that is mixed in with weight 1 - lam. */
 HOST_DEVICE static inline float multilabel_target(const struct multilabel_rule *r,
-                                                  uint8_t own, uint8_t partner, float lam)
+                                                  uint8_t target, uint8_t partner,
+                                                  float lam)
 {
     float y;
 
-    if (own == MULTILABEL_UNKNOWN || (lam < 1 && partner == MULTILABEL_UNKNOWN))
+    if (target == MULTILABEL_UNKNOWN || (lam < 1 && partner == MULTILABEL_UNKNOWN))
         return -1;
-    y = lam < 1 ? lam * (float)own + (1 - lam) * (float)partner : (float)own;
+    y = lam < 1 ? lam * (float)target + (1 - lam) * (float)partner : (float)target;
     return y * (1 - r->smoothing) + r->smoothing / 2;
 }
 

@@ -103,7 +103,7 @@ static void fold(struct builder *b, const struct node *conv, const struct node *
 static struct node **choose(const struct graph *g, enum dtype type,
                             norm_fold_pays_fn *pays, void *arg, int *n)
 {
-    struct node **into = xcalloc((size_t)g->nnode + 1, sizeof(struct node *));
+    struct node **target = xcalloc((size_t)g->nnode + 1, sizeof(struct node *));
 
     *n = 0;
     for (int i = 0; i < g->nnode; i++) {
@@ -115,27 +115,27 @@ static struct node **choose(const struct graph *g, enum dtype type,
         l = layer_of(conv, type);
         if (!pays(arg, &l))
             continue;
-        into[i] = into[conv->index] = conv;
+        target[i] = target[conv->index] = conv;
         ++*n;
     }
-    return into;
+    return target;
 }
 
 int norm_fold_lower(struct graph *g, enum dtype type, norm_fold_pays_fn *pays, void *arg)
 {
-    struct node **old = g->node, **into;
+    struct node **old = g->node, **target;
     int nold = g->nnode, folded;
 
-    into = choose(g, type, pays, arg, &folded);
+    target = choose(g, type, pays, arg, &folded);
     if (folded) {
         g->node = NULL; /* rebuilt */
         g->nnode = g->node_cap = 0;
         for (int i = 0; i < nold; i++) {
             struct builder b = {.g = g, .phase = old[i]->phase, .scope = old[i]->scope};
 
-            if (into[i] && into[i] != old[i])
-                fold(&b, into[i], old[i]);
-            if (into[i])
+            if (target[i] && target[i] != old[i])
+                fold(&b, target[i], old[i]);
+            if (target[i])
                 continue;
             old[i]->index = g->nnode;
             GROW(g->node, g->nnode, g->node_cap);
@@ -144,6 +144,6 @@ int norm_fold_lower(struct graph *g, enum dtype type, norm_fold_pays_fn *pays, v
         graph_changed(g);
         free(old);
     }
-    free(into);
+    free(target);
     return folded;
 }

@@ -110,10 +110,10 @@ struct resample_taps pool2d_taps(const struct pool2d_attrs *a, int axis)
     struct resample_taps t = resample_taps_new(windows(a, axis), width);
 
     for (int64_t o = 0; o < t.n; o++) {
-        int64_t first, end, of = pool2d_span(a, axis, o, &first, &end);
+        int64_t first, end, divisor = pool2d_span(a, axis, o, &first, &end);
 
         for (int64_t i = first; i < end; i++)
-            resample_taps_add(&t, o, i, 1 / (double)of);
+            resample_taps_add(&t, o, i, 1 / (double)divisor);
     }
     return t;
 }

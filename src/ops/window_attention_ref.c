@@ -122,7 +122,7 @@ static void gather(struct view *v)
 }
 
 /* Normalizes q or k of each token to a unit vector. */
-static void normalise(struct view *v, int part)
+static void normalize_rows(struct view *v, int part)
 {
     int head = v->size.head;
 
@@ -207,8 +207,8 @@ static void window_begin(struct view *v)
     v->scale = (double)v->attrs->scale;
     if (!v->logit_scale)
         return;
-    normalise(v, Q);
-    normalise(v, K);
+    normalize_rows(v, Q);
+    normalize_rows(v, K);
     v->scale = window_attention_scale(v->logit_scale[v->head]);
 }
 

@@ -32,9 +32,9 @@ void pack_file_add(struct pack_file *f, const void *data, size_t len)
 void pack_file_pad(struct pack_file *f, unsigned multiple)
 {
     static const char zero[512];
-    size_t over = (size_t)(f->size % multiple);
+    size_t remainder = (size_t)(f->size % multiple);
 
-    pack_file_add(f, zero, over ? multiple - over : 0);
+    pack_file_add(f, zero, remainder ? multiple - remainder : 0);
 }
 
 void pack_file_head(struct pack_file *f, const void *data, size_t len)

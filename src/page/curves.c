@@ -243,11 +243,12 @@ static void add_chart(struct strbuf *s, int index, const struct page_run *r, int
 
 void page_add_curves(struct strbuf *s, const struct page_run *r, int n)
 {
-    const char *per = n == 1 ? page_run_derived(r, "updates_per_epoch") : "";
+    const char *steps_per_epoch = n == 1 ? page_run_derived(r, "updates_per_epoch") : "";
     char along[64];
 
-    (void)snprintf(along, sizeof(along), *per ? "steps (%.*s per epoch)" : "steps",
-                   (int)strcspn(per, "\n"), per);
+    (void)snprintf(along, sizeof(along),
+                   *steps_per_epoch ? "steps (%.*s per epoch)" : "steps",
+                   (int)strcspn(steps_per_epoch, "\n"), steps_per_epoch);
     strbuf_addstr(s, "<div class=\"charts\">\n");
     for (int i = 0; i < CHARTS; i++)
         add_chart(s, i, r, n, along);

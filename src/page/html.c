@@ -13,14 +13,14 @@
 void html_add(struct strbuf *s, const char *text)
 {
     static const char mark[] = "&<>\"'";
-    static const char *const as[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    static const char *const entity[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
 
     for (const unsigned char *c = (const unsigned char *)text; *c;) {
         const char *cursor = strchr(mark, *c);
         size_t len = utf8_len(c);
 
         if (cursor)
-            strbuf_addstr(s, as[cursor - mark]);
+            strbuf_addstr(s, entity[cursor - mark]);
         else if (!len || (utf8_unsafe(utf8_char(c, len)) && !strchr("\t\n", *c)))
             strbuf_addstr(s, "\xef\xbf\xbd");
         else

@@ -12,7 +12,7 @@
 struct pt2_value pt2_apply(struct pt2_import *c, const struct pt2_value *x,
                            enum expr_opcode opcode, double number);
 /* The same as the result of the current node. */
-void pt2_map_one(struct pt2_import *c, const struct pt2_value *of,
+void pt2_map_one(struct pt2_import *c, const struct pt2_value *self,
                  enum expr_opcode opcode, double number);
 
 /* ---- pt2/map_pointwise.c ---- */

@@ -195,9 +195,9 @@ static bool provide(const char *graph, struct strbuf *why)
 }
 
 /* Registers a variant of a network under its key. */
-static struct imported *add_variant(const struct imported *of, const char *key)
+static struct imported *add_variant(const struct imported *base, const char *key)
 {
-    struct imported *m = xmemdup(of, sizeof(*of));
+    struct imported *m = xmemdup(base, sizeof(*base));
 
     m->model.family = &m->family;
     m->model.arch = m;

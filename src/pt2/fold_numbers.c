@@ -231,16 +231,16 @@ static void fold_reduce(struct pt2_import *c, const struct pt2_fold_row *row)
     struct pt2_value x = pt2_fold_operand(c, "self"), y, all;
     int64_t dims[PT2_DIMS], kept[PT2_DIMS];
     int n = pt2_ints(c, "dim", dims), what = (int)row->number;
-    bool keep = pt2_flag(c, "keepdim", false), over[PT2_DIMS] = {false};
+    bool keep = pt2_flag(c, "keepdim", false), reduced[PT2_DIMS] = {false};
     int64_t count = 1;
 
     pt2_ignore(c, "dtype");
     for (int i = 0; i < n; i++)
-        over[pt2_dim(c, dims[i], x.ndim)] = true;
+        reduced[pt2_dim(c, dims[i], x.ndim)] = true;
     for (int d = 0; d < x.ndim; d++) {
-        over[d] = over[d] || n == 0;
-        kept[d] = over[d] ? 1 : x.dim[d];
-        count *= over[d] ? x.dim[d] : 1;
+        reduced[d] = reduced[d] || n == 0;
+        kept[d] = reduced[d] ? 1 : x.dim[d];
+        count *= reduced[d] ? x.dim[d] : 1;
     }
     y = pt2_host_new(c, pt2_fold_dtype(c), x.ndim, kept);
     all = y;
@@ -257,7 +257,7 @@ static void fold_reduce(struct pt2_import *c, const struct pt2_fold_row *row)
         y.host->data[i] = pt2_host_round(
             y.host->data[i] / (what == MEAN ? (double)count : 1), y.host->dtype);
     for (int d = x.ndim - 1; d >= 0 && !keep; d--)
-        if (over[d]) {
+        if (reduced[d]) {
             y.ndim--;
             memmove(&y.dim[d], &y.dim[d + 1], (size_t)(y.ndim - d) * sizeof(*y.dim));
             memmove(&y.stride[d], &y.stride[d + 1],

@@ -272,9 +272,9 @@ static void fold_meshgrid(struct pt2_import *c, const struct pt2_fold_row *row)
         if (v[i]->ndim > 1)
             pt2_refuse(c, "a grid of tensors that are not vectors");
         for (int k = 0; k < n; k++) {
-            int of = xy && k < 2 ? 1 - k : k;
+            int source = xy && k < 2 ? 1 - k : k;
 
-            item[i].dim[k] = v[of]->ndim ? v[of]->dim[0] : 1;
+            item[i].dim[k] = v[source]->ndim ? v[source]->dim[0] : 1;
             item[i].stride[k] = k == d ? v[i]->stride[0] : 0;
         }
     }

@@ -148,9 +148,10 @@ void pt2_result(struct pt2_import *c, struct pt2_value v)
     result(c, v);
 }
 
-void pt2_result_view(struct pt2_import *c, const struct pt2_value *of, struct pt2_value v)
+void pt2_result_view(struct pt2_import *c, const struct pt2_value *src,
+                     struct pt2_value v)
 {
-    v.memory = of->memory;
+    v.memory = src->memory;
     result(c, v);
 }
 
@@ -165,7 +166,7 @@ void pt2_result_number(struct pt2_import *c, int64_t number)
     pt2_result(c, (struct pt2_value){.kind = PT2_VALUE_NUMBER, .number = number});
 }
 
-void pt2_result_list(struct pt2_import *c, const struct pt2_value *of,
+void pt2_result_list(struct pt2_import *c, const struct pt2_value *src,
                      const struct pt2_value *item, int n)
 {
     const struct pt2_arg *out = c->node->out;
@@ -179,7 +180,7 @@ void pt2_result_list(struct pt2_import *c, const struct pt2_value *of,
     for (int i = 0; i < n; i++) {
         struct pt2_value v = item[i];
 
-        v.memory = of->memory;
+        v.memory = src->memory;
         check_dims(c, out->names[i], &v);
         (void)pt2_keep(c, out->names[i], v);
     }

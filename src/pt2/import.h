@@ -130,15 +130,15 @@ int pt2_dim(struct pt2_import *c, int64_t dim, int ndim);
 /* Keeps a value under its name. Returns the copy that the import keeps. */
 struct pt2_value *pt2_keep(struct pt2_import *c, const char *name, struct pt2_value v);
 
-/* Sets the only result of the current node: v, which may share memory with `of`. */
+/* Sets the only result of the current node: v, which may share memory with `src`. */
 void pt2_result(struct pt2_import *c, struct pt2_value v);
-void pt2_result_view(struct pt2_import *c, const struct pt2_value *of,
+void pt2_result_view(struct pt2_import *c, const struct pt2_value *src,
                      struct pt2_value v);
 /* Sets a result that is a tensor of the graph with its own dims. */
 void pt2_result_tensor(struct pt2_import *c, struct tensor *t);
 void pt2_result_number(struct pt2_import *c, int64_t number);
-/* Sets a result that is a list of views of `of`; copies the items. */
-void pt2_result_list(struct pt2_import *c, const struct pt2_value *of,
+/* Sets a result that is a list of views of `src`; copies the items. */
+void pt2_result_list(struct pt2_import *c, const struct pt2_value *src,
                      const struct pt2_value *item, int n);
 
 #endif

@@ -8,10 +8,10 @@
 
 /* Picks along the dims [first, first + count) of x, which are stored next to each other
  * afterwards. The order of the other dims stays. */
-static struct pt2_value picked(struct pt2_import *c, const struct pt2_value *of,
+static struct pt2_value picked(struct pt2_import *c, const struct pt2_value *self,
                                int first, int count, const struct pt2_positions *p)
 {
-    struct pt2_value x = *of, y = {.kind = PT2_VALUE_TENSOR, .ndim = 3};
+    struct pt2_value x = *self, y = {.kind = PT2_VALUE_TENSOR, .ndim = 3};
     struct gather_attrs a = {.extent = p->extent, .n = p->n, .index = p->index};
     int order[PT2_DIMS], real[PT2_DIMS], n = 0, place = 0;
     int64_t inner = 1;
@@ -170,8 +170,8 @@ void pt2_map_repeat_interleave(struct pt2_import *c)
 /* Repeats whole dims; new ones come first. */
 void pt2_map_repeat(struct pt2_import *c)
 {
-    const struct pt2_value *of = pt2_tensor(c, "self");
-    struct pt2_value x = *of;
+    const struct pt2_value *self = pt2_tensor(c, "self");
+    struct pt2_value x = *self;
     int64_t repeats[PT2_DIMS], seen[PT2_DIMS];
     bool tile = pt2_has(c, "dims");
     int n = pt2_ints(c, tile ? "dims" : "repeats", repeats), k = 0, more;
@@ -201,8 +201,8 @@ void pt2_map_repeat(struct pt2_import *c)
             x.stride[x.ndim++] = 0;
         }
         if (d >= more) {
-            x.dim[x.ndim] = of->dim[d - more];
-            x.stride[x.ndim++] = of->stride[d - more];
+            x.dim[x.ndim] = self->dim[d - more];
+            x.stride[x.ndim++] = self->stride[d - more];
         }
     }
     if (!pt2_value_view(&x, n, seen) &&

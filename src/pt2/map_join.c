@@ -182,10 +182,10 @@ static void pad(struct pt2_import *c, struct pt2_value x, const int64_t before[P
 
 void pt2_map_pad(struct pt2_import *c)
 {
-    const struct pt2_value *of = pt2_tensor(c, pt2_has(c, "input") ? "input" : "self");
-    struct pt2_value x = *of;
-    int64_t by[PT2_DIMS], before[PT2_DIMS] = {0}, after[PT2_DIMS] = {0};
-    int n = pt2_ints(c, "pad", by);
+    const struct pt2_value *self = pt2_tensor(c, pt2_has(c, "input") ? "input" : "self");
+    struct pt2_value x = *self;
+    int64_t amount[PT2_DIMS], before[PT2_DIMS] = {0}, after[PT2_DIMS] = {0};
+    int n = pt2_ints(c, "pad", amount);
     bool nothing = true;
 
     const char *mode = pt2_text(c, "mode", "constant");
@@ -198,21 +198,21 @@ void pt2_map_pad(struct pt2_import *c)
     for (int i = 0; i < n; i += 2) { /* pairs, of the last dim first */
         int d = x.ndim - 1 - i / 2;
 
-        if (by[i] < -x.dim[d] || by[i + 1] < -x.dim[d] || by[i] > PT2_MOST ||
-            by[i + 1] > PT2_MOST || x.dim[d] + by[i] + by[i + 1] < 1) {
-            pt2_refuse(c, "padding by %lld and %lld", (long long)by[i],
-                       (long long)by[i + 1]);
+        if (amount[i] < -x.dim[d] || amount[i + 1] < -x.dim[d] || amount[i] > PT2_MOST ||
+            amount[i + 1] > PT2_MOST || x.dim[d] + amount[i] + amount[i + 1] < 1) {
+            pt2_refuse(c, "padding by %lld and %lld", (long long)amount[i],
+                       (long long)amount[i + 1]);
             return;
         }
-        x = pt2_value_part(&x, d, by[i] < 0 ? -by[i] : 0,
-                           x.dim[d] + (by[i] < 0 ? by[i] : 0) +
-                               (by[i + 1] < 0 ? by[i + 1] : 0));
-        before[d] = by[i] > 0 ? by[i] : 0;
-        after[d] = by[i + 1] > 0 ? by[i + 1] : 0;
+        x = pt2_value_part(&x, d, amount[i] < 0 ? -amount[i] : 0,
+                           x.dim[d] + (amount[i] < 0 ? amount[i] : 0) +
+                               (amount[i + 1] < 0 ? amount[i + 1] : 0));
+        before[d] = amount[i] > 0 ? amount[i] : 0;
+        after[d] = amount[i + 1] > 0 ? amount[i + 1] : 0;
         nothing = nothing && !before[d] && !after[d];
     }
     if (nothing)
-        pt2_result_view(c, of, x);
+        pt2_result_view(c, self, x);
     else if (strcmp(mode, "constant") != 0)
         pt2_pad_with_copies(c, x, before, after, mode);
     else
@@ -230,12 +230,12 @@ void pt2_map_roll(struct pt2_import *c)
         pt2_refuse(c, "a roll of a flattened tensor");
     for (int i = 0; i < n && !c->why->len; i++) {
         int d = pt2_dim(c, dims[i], x.ndim);
-        int64_t len = x.dim[d], by = (shift[i] % len + len) % len;
+        int64_t len = x.dim[d], distance = (shift[i] % len + len) % len;
 
-        if (c->why->len || by == 0)
+        if (c->why->len || distance == 0)
             continue;
-        part[0] = pt2_value_part(&x, d, len - by, by);
-        part[1] = pt2_value_part(&x, d, 0, len - by);
+        part[0] = pt2_value_part(&x, d, len - distance, distance);
+        part[1] = pt2_value_part(&x, d, 0, len - distance);
         x = pt2_joined(c, both, 2, d);
     }
     if (!c->why->len)

@@ -41,7 +41,7 @@ struct pt2_value pt2_multiply(struct pt2_import *c, struct pt2_value a,
 {
     struct matmul_attrs m = {.layer = pt2_layer(c), .alpha = (float)alpha};
     struct pt2_value y = {.kind = PT2_VALUE_TENSOR, .ndim = 4};
-    bool beside;
+    bool rows_first;
 
     if (!as_matrices(c, &a, NULL) || !as_matrices(c, &b, NULL))
         return y;
@@ -60,12 +60,13 @@ struct pt2_value pt2_multiply(struct pt2_import *c, struct pt2_value a,
     memcpy(m.b, b.stride, sizeof(m.b));
     memcpy(y.dim, (const int64_t[]){m.batch[0], m.batch[1], m.rows, m.columns},
            4 * sizeof(*y.dim));
-    beside = b.stride[3] == 1 && m.batch[1] > 1 && b.stride[1] < b.stride[2];
-    pt2_value_store(&y, beside ? (const int[]){0, 2, 1, 3} : (const int[]){0, 1, 2, 3});
+    rows_first = b.stride[3] == 1 && m.batch[1] > 1 && b.stride[1] < b.stride[2];
+    pt2_value_store(&y,
+                    rows_first ? (const int[]){0, 2, 1, 3} : (const int[]){0, 1, 2, 3});
     memcpy(m.y, y.stride, sizeof(m.y));
     m.ndim = 4;
     for (int d = 0; d < 4; d++)
-        m.dim[d] = y.dim[beside && (d == 1 || d == 2) ? 3 - d : d];
+        m.dim[d] = y.dim[rows_first && (d == 1 || d == 2) ? 3 - d : d];
     y.t = matmul(c->b, a.t, b.t, &m);
     return y;
 }

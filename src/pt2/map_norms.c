@@ -76,10 +76,10 @@ struct pt2_value pt2_normalized(struct pt2_import *c, const struct pt2_value *x,
 
 /* A norm over the statistics of the operand alone, [1,C,...]: of weights, which are
  * standardized with it. */
-static void map_standardized(struct pt2_import *c, const struct pt2_value *of,
+static void map_standardized(struct pt2_import *c, const struct pt2_value *self,
                              const struct pt2_value *weight, const struct pt2_value *bias)
 {
-    struct pt2_value x = *of, y, factor;
+    struct pt2_value x = *self, y, factor;
     double eps = pt2_number(c, "eps", 0);
 
     pt2_ignore(c, "cudnn_enabled");
@@ -102,8 +102,8 @@ static void map_standardized(struct pt2_import *c, const struct pt2_value *of,
             factor.dim[factor.ndim] = factor.stride[factor.ndim] = 1;
         y = i ? pt2_sum(c, &y, &factor) : pt2_times(c, &y, &factor);
     }
-    memcpy(x.dim, of->dim, sizeof(x.dim));
-    if (!c->why->len && !pt2_value_view(&y, of->ndim, x.dim))
+    memcpy(x.dim, self->dim, sizeof(x.dim));
+    if (!c->why->len && !pt2_value_view(&y, self->ndim, x.dim))
         pt2_refuse(c, "its result cannot be seen in its shape");
     if (!c->why->len)
         pt2_result(c, y);

@@ -16,11 +16,11 @@ static int broadcast(const struct pt2_value *a, const struct pt2_value *b, int64
 
     for (int d = 0; d < n; d++) {
         int ad = d - (n - a->ndim), bd = d - (n - b->ndim);
-        int64_t as = ad < 0 ? 1 : a->dim[ad], bs = bd < 0 ? 1 : b->dim[bd];
+        int64_t a_dim = ad < 0 ? 1 : a->dim[ad], b_dim = bd < 0 ? 1 : b->dim[bd];
 
-        if (as != bs && as != 1 && bs != 1)
+        if (a_dim != b_dim && a_dim != 1 && b_dim != 1)
             return -1;
-        dim[d] = as == 1 ? bs : as;
+        dim[d] = a_dim == 1 ? b_dim : a_dim;
     }
     return n;
 }
@@ -86,11 +86,11 @@ static int join_dims(const struct pt2_value *full, const struct pt2_value *part,
 
 /* Places the operand `part`, whose dims are those of `full` or 1. */
 static bool place(struct pt2_import *c, struct operands *o, int full,
-                  const struct pt2_value *of)
+                  const struct pt2_value *operand)
 {
-    struct pt2_value part = *of;
+    struct pt2_value part = *operand;
     int order[PT2_DIMS], n;
-    int64_t all[PT2_DIMS] = {1}, own[PT2_DIMS] = {1};
+    int64_t full_dims[PT2_DIMS] = {1}, part_dims[PT2_DIMS] = {1};
 
     if (!pt2_dense(c, &o->full) || !pt2_value_order(&o->full, order))
         return false;
@@ -113,17 +113,17 @@ static bool place(struct pt2_import *c, struct operands *o, int full,
     }
     if (o->full.ndim <= TENSOR_DIMS) {
         for (int i = 0; i < part.ndim; i++)
-            own[i] = part.dim[order[i]];
-        o->t[1 - full] = pt2_view_of(c, part.t, LAYOUT_PLAIN, part.ndim, own);
+            part_dims[i] = part.dim[order[i]];
+        o->t[1 - full] = pt2_view_of(c, part.t, LAYOUT_PLAIN, part.ndim, part_dims);
         return true;
     }
-    n = join_dims(&o->full, &part, order, all, own);
+    n = join_dims(&o->full, &part, order, full_dims, part_dims);
     if (n > TENSOR_DIMS) {
         pt2_refuse(c, "its operands broadcast over %d dims", n);
         return false;
     }
-    o->t[full] = pt2_view_of(c, o->full.t, LAYOUT_PLAIN, n, all);
-    o->t[1 - full] = pt2_view_of(c, part.t, LAYOUT_PLAIN, n, own);
+    o->t[full] = pt2_view_of(c, o->full.t, LAYOUT_PLAIN, n, full_dims);
+    o->t[1 - full] = pt2_view_of(c, part.t, LAYOUT_PLAIN, n, part_dims);
     return true;
 }
 

@@ -129,7 +129,7 @@ void pt2_map_avg_pool1d(struct pt2_import *c)
 /* Dims that are summed. */
 struct summed {
     bool maximum; /* the maximum instead of the mean */
-    bool over[PT2_DIMS];
+    bool reduced[PT2_DIMS];
     bool keeps; /* they stay, with size 1 */
     int64_t n;  /* elements of a sum */
 };
@@ -152,14 +152,14 @@ static struct summed read_summed(struct pt2_import *c, const struct pt2_value *x
     struct summed s = {.keeps = pt2_flag(c, "keepdim", false), .n = 1};
 
     for (int i = 0; i < n; i++)
-        s.over[pt2_dim(c, dims[i], x->ndim)] = true;
+        s.reduced[pt2_dim(c, dims[i], x->ndim)] = true;
     for (int d = 0; d < x->ndim; d++)
-        if ((n == 0 || s.over[d]) && is_batch(c, d))
+        if ((n == 0 || s.reduced[d]) && is_batch(c, d))
             pt2_refuse(c, "a sum over the batch");
     for (int d = 0; d < x->ndim && n == 0; d++)
-        s.over[d] = true;
+        s.reduced[d] = true;
     for (int d = 0; d < x->ndim; d++)
-        s.n *= s.over[d] ? x->dim[d] : 1;
+        s.n *= s.reduced[d] ? x->dim[d] : 1;
     return s;
 }
 
@@ -176,9 +176,9 @@ static bool is_grouped(const struct pt2_value *x, const struct summed *s,
 
         if (x->dim[d] == 1)
             continue;
-        if (s->over[d] && group == 2)
+        if (s->reduced[d] && group == 2)
             return false;
-        group = s->over[d] ? 1 : group ? 2 : 0;
+        group = s->reduced[d] ? 1 : group ? 2 : 0;
         size[group] *= x->dim[d];
     }
     return true;
@@ -197,14 +197,14 @@ static struct pt2_value mean_of(struct pt2_import *c, struct pt2_value x,
     if (!pt2_value_order(&x, order) || !is_grouped(&x, s, order, size)) {
         for (int pass = 0; pass < 2; pass++)
             for (int d = 0; d < x.ndim; d++)
-                if (s->over[d] == (pass == 1))
+                if (s->reduced[d] == (pass == 1))
                     order[n++] = d;
         if (!pt2_store(c, &x, order))
             return x;
         (void)is_grouped(&x, s, order, size);
     }
-    if (!s->maximum && tensor_is_image(x.t) && x.ndim == 4 && s->over[2] && s->over[3] &&
-        !s->over[1])
+    if (!s->maximum && tensor_is_image(x.t) && x.ndim == 4 && s->reduced[2] &&
+        s->reduced[3] && !s->reduced[1])
         t = pt2_image(c, &x);
     else
         t = pt2_view_of(c, x.t, LAYOUT_IMAGE, 4,
@@ -223,7 +223,7 @@ static struct pt2_value mean_of(struct pt2_import *c, struct pt2_value x,
         x.t = global_avgpool(c->b, t, pt2_layer(c));
     }
     for (int d = 0; d < x.ndim; d++)
-        if (s->over[d])
+        if (s->reduced[d])
             x.dim[d] = 1;
     pt2_value_store(&x, order);
     return x;
@@ -234,7 +234,7 @@ static void finish_sum(struct pt2_import *c, struct pt2_value x, const struct su
     int n = 0;
 
     for (int d = 0; d < x.ndim; d++) {
-        if (s->over[d] && !s->keeps)
+        if (s->reduced[d] && !s->keeps)
             continue;
         x.dim[n] = x.dim[d];
         x.stride[n++] = x.stride[d];
@@ -256,7 +256,7 @@ struct pt2_value pt2_mean_last(struct pt2_import *c, const struct pt2_value *x)
 {
     struct summed s = {.n = x->dim[x->ndim - 1]};
 
-    s.over[x->ndim - 1] = true;
+    s.reduced[x->ndim - 1] = true;
     return mean_of(c, *x, &s);
 }
 

@@ -91,10 +91,10 @@ bool pt2_mask_div(struct pt2_import *c, const struct pt2_value *mask, double div
     return true;
 }
 
-bool pt2_mask_mul(struct pt2_import *c, const struct pt2_value *of,
+bool pt2_mask_mul(struct pt2_import *c, const struct pt2_value *self,
                   const struct pt2_value *mask)
 {
-    struct pt2_value x = *of;
+    struct pt2_value x = *self;
     double scale = mask->scale * mask->keep; /* drop_path divides by `keep` */
 
     if (x.kind != PT2_VALUE_TENSOR || mask->ndim != x.ndim || mask->dim[0] != x.dim[0] ||

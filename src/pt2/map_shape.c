@@ -45,10 +45,11 @@ void pt2_map_skip(struct pt2_import *c)
 }
 
 /* Gives x these dims, of which one may be -1. */
-static void reshape(struct pt2_import *c, const struct pt2_value *of, int n, int64_t *dim)
+static void reshape(struct pt2_import *c, const struct pt2_value *self, int n,
+                    int64_t *dim)
 {
-    struct pt2_value x = *of;
-    int64_t len = pt2_value_len(of), known = 1;
+    struct pt2_value x = *self;
+    int64_t len = pt2_value_len(self), known = 1;
     int open = -1, order[PT2_DIMS];
 
     for (int d = 0; d < n; d++) {
@@ -73,7 +74,7 @@ static void reshape(struct pt2_import *c, const struct pt2_value *of, int n, int
     }
     if (strncmp(c->node->target, "aten.view", 9) != 0)
         x.maybe_copy = true;
-    pt2_result_view(c, of, x);
+    pt2_result_view(c, self, x);
 }
 
 void pt2_map_view(struct pt2_import *c)
@@ -83,10 +84,10 @@ void pt2_map_view(struct pt2_import *c)
     int n;
 
     if (pt2_is_tensor(c, "other")) { /* reshape_as, view_as */
-        const struct pt2_value *as = pt2_any(c, "other");
+        const struct pt2_value *other = pt2_any(c, "other");
 
-        n = as->ndim;
-        memcpy(dim, as->dim, sizeof(dim));
+        n = other->ndim;
+        memcpy(dim, other->dim, sizeof(dim));
     } else {
         n = pt2_ints(c, pt2_has(c, "size") ? "size" : "shape", dim);
     }
@@ -133,14 +134,14 @@ void pt2_map_unflatten(struct pt2_import *c)
 
 /* ---- order ---- */
 
-static void permute(struct pt2_import *c, const struct pt2_value *of, const int *src)
+static void permute(struct pt2_import *c, const struct pt2_value *self, const int *src)
 {
-    struct pt2_value x = *of;
+    struct pt2_value x = *self;
 
     if (c->why->len)
         return;
     pt2_value_permute(&x, src);
-    pt2_result_view(c, of, x);
+    pt2_result_view(c, self, x);
 }
 
 void pt2_map_permute(struct pt2_import *c)
@@ -189,11 +190,11 @@ void pt2_map_movedim(struct pt2_import *c)
 
 void pt2_map_unsqueeze(struct pt2_import *c)
 {
-    const struct pt2_value *of = pt2_any(c, "self");
-    struct pt2_value x = *of;
-    int pos = pt2_dim(c, pt2_int(c, "dim", 0), of->ndim + 1);
+    const struct pt2_value *self = pt2_any(c, "self");
+    struct pt2_value x = *self;
+    int pos = pt2_dim(c, pt2_int(c, "dim", 0), self->ndim + 1);
 
-    if (of->ndim == PT2_DIMS)
+    if (self->ndim == PT2_DIMS)
         pt2_refuse(c, "more than %d dims", PT2_DIMS);
     if (c->why->len)
         return;
@@ -202,53 +203,53 @@ void pt2_map_unsqueeze(struct pt2_import *c)
         x.stride[d] = x.stride[d - 1];
     }
     x.dim[pos] = x.stride[pos] = 1;
-    pt2_result_view(c, of, x);
+    pt2_result_view(c, self, x);
 }
 
 void pt2_map_squeeze(struct pt2_import *c)
 {
-    const struct pt2_value *of = pt2_any(c, "self");
-    struct pt2_value x = *of;
+    const struct pt2_value *self = pt2_any(c, "self");
+    struct pt2_value x = *self;
     int64_t dims[PT2_DIMS];
     bool drop[PT2_DIMS] = {false}, all = !pt2_has(c, "dim");
     int n = pt2_ints(c, "dim", dims);
 
     for (int i = 0; i < n; i++)
-        drop[pt2_dim(c, dims[i], of->ndim)] = true;
-    if (of->ndim && of->dim[0] == 1 && (all || drop[0]))
+        drop[pt2_dim(c, dims[i], self->ndim)] = true;
+    if (self->ndim && self->dim[0] == 1 && (all || drop[0]))
         pt2_refuse(c, "it would remove the dim of the batch");
     x.ndim = 0;
-    for (int d = 0; d < of->ndim; d++) {
-        if (of->dim[d] == 1 && (all || drop[d]))
+    for (int d = 0; d < self->ndim; d++) {
+        if (self->dim[d] == 1 && (all || drop[d]))
             continue;
-        x.dim[x.ndim] = of->dim[d];
-        x.stride[x.ndim++] = of->stride[d];
+        x.dim[x.ndim] = self->dim[d];
+        x.stride[x.ndim++] = self->stride[d];
     }
-    pt2_result_view(c, of, x);
+    pt2_result_view(c, self, x);
 }
 
 void pt2_map_expand(struct pt2_import *c)
 {
-    const struct pt2_value *of = pt2_any(c, "self");
-    struct pt2_value x = *of;
+    const struct pt2_value *self = pt2_any(c, "self");
+    struct pt2_value x = *self;
     int64_t dim[PT2_DIMS];
     int n = 0;
 
     if (!strcmp(c->node->target, "aten.expand_as.default")) {
-        const struct pt2_value *as = pt2_any(c, "other");
+        const struct pt2_value *other = pt2_any(c, "other");
 
-        n = as->ndim;
-        memcpy(dim, as->dim, sizeof(dim));
+        n = other->ndim;
+        memcpy(dim, other->dim, sizeof(dim));
     } else {
         n = pt2_ints(c, "size", dim);
         (void)pt2_flag(c, "implicit", false);
     }
     for (int d = 0; d < n; d++)
         if (dim[d] < 0)
-            dim[d] = d < n - of->ndim ? 0 : of->dim[d - (n - of->ndim)];
+            dim[d] = d < n - self->ndim ? 0 : self->dim[d - (n - self->ndim)];
     if (!pt2_value_expand(&x, n, dim))
         pt2_refuse(c, "its operand does not broadcast to these dims");
-    pt2_result_view(c, of, x);
+    pt2_result_view(c, self, x);
 }
 
 /* ---- parts ---- */

@@ -7,10 +7,10 @@
 #include "pt2/compose.h"
 #include "pt2/table.h"
 
-struct pt2_value pt2_apply(struct pt2_import *c, const struct pt2_value *of,
+struct pt2_value pt2_apply(struct pt2_import *c, const struct pt2_value *self,
                            enum expr_opcode opcode, double number)
 {
-    struct pt2_value x = *of;
+    struct pt2_value x = *self;
     struct expr e;
 
     if (x.kind != PT2_VALUE_TENSOR)
@@ -22,10 +22,10 @@ struct pt2_value pt2_apply(struct pt2_import *c, const struct pt2_value *of,
     return x;
 }
 
-void pt2_map_one(struct pt2_import *c, const struct pt2_value *of,
+void pt2_map_one(struct pt2_import *c, const struct pt2_value *self,
                  enum expr_opcode opcode, double number)
 {
-    struct pt2_value y = pt2_apply(c, of, opcode, number);
+    struct pt2_value y = pt2_apply(c, self, opcode, number);
 
     if (!c->why->len)
         pt2_result(c, y);

@@ -229,13 +229,13 @@ static void add_cures(struct strbuf *why, const struct session *s, size_t need,
     else
         strbuf_addstr(why, "; not even one image fits");
     if (train && !s->cfg->train.use_checkpoint) {
-        size_t with = try_batch(s, train, eval, batch, true).need;
-        double all = (double)(need + reserve), less = (double)(with + reserve);
+        size_t checkpointed = try_batch(s, train, eval, batch, true).need;
+        double all = (double)(need + reserve), less = (double)(checkpointed + reserve);
 
         strbuf_addstr(why, "; TRAIN.USE_CHECKPOINT True would need ");
         strbuf_add_bytes(why, less);
         strbuf_addf(why, ", %.0f %% less%s", less < all ? 100 - 100 * less / all : 0,
-                    with <= limit ? ", and fit" : "");
+                    checkpointed <= limit ? ", and fit" : "");
     }
 }
 

@@ -105,13 +105,13 @@ static bool row_optimizer(struct view *v)
 static bool row_base_lr(struct view *v)
 {
     const struct rates *r = rates_of(v->cfg);
-    double of, rate;
+    double base, rate;
 
     if (!r)
         return false;
-    of = v->tuned ? r->tuned : r->scratch;
-    rate = of * pow((double)v->batch / REFERENCE_BATCH, r->power);
-    rate = fmin(rate, 4 * of);
+    base = v->tuned ? r->tuned : r->scratch;
+    rate = base * pow((double)v->batch / REFERENCE_BATCH, r->power);
+    rate = fmin(rate, 4 * base);
     set_number(v, v->segment ? fmin(4 * rate, r->scratch) : rate);
     strbuf_addf(&v->why, "%s %s with %" PRId64 " images per step", r->optimizer,
                 v->tuned ? "from pretrained weights" : "from scratch", v->batch);
@@ -249,12 +249,12 @@ static bool row_ema(struct view *v)
 /* Averages over 1/25 of the run, during which the learning rate is close to its end. */
 static bool row_ema_decay(struct view *v)
 {
-    double over = fmin(fmax((double)v->updates / 25, 1), 5000);
+    double steps = fmin(fmax((double)v->updates / 25, 1), 5000);
 
     if (!v->updates || !v->cfg->train.ema.enable)
         return false;
-    strbuf_addf(&v->value, "%.5g", 1 - 1 / over);
-    strbuf_addf(&v->why, "over %.0f of the run's %" PRId64 " steps", over, v->updates);
+    strbuf_addf(&v->value, "%.5g", 1 - 1 / steps);
+    strbuf_addf(&v->why, "over %.0f of the run's %" PRId64 " steps", steps, v->updates);
     return true;
 }
 

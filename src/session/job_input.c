@@ -5,12 +5,12 @@
 #include "session/job.h"
 #include "session/model_config.h"
 
-static void preset_numbers(struct config *cfg, const char *key, const double *of,
+static void preset_numbers(struct config *cfg, const char *key, const double *numbers,
                            const char *origin)
 {
     struct strbuf text = STRBUF_INIT;
 
-    strbuf_addf(&text, "[%.8g, %.8g, %.8g]", of[0], of[1], of[2]);
+    strbuf_addf(&text, "[%.8g, %.8g, %.8g]", numbers[0], numbers[1], numbers[2]);
     config_preset(cfg, key, text.buf, origin);
     strbuf_release(&text);
 }

@@ -238,17 +238,17 @@ static void try_name(struct suggest *s, struct strbuf *best, const char *name)
 static void add_near(struct strbuf *s, const struct flat *f, const char *match)
 {
     struct strbuf best = STRBUF_INIT, layer = STRBUF_INIT;
-    struct suggest near;
+    struct suggest match_search;
 
-    suggest_init(&near, match);
+    suggest_init(&match_search, match);
     for (int i = f->nparam; i-- > 0;) {
         const char *name = f->segment[i].tensor->name;
 
-        try_name(&near, &best, name);
+        try_name(&match_search, &best, name);
         for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
             strbuf_reset(&layer);
             strbuf_addf(&layer, "%.*s.*", (int)(dot - name), name);
-            try_name(&near, &best, layer.buf);
+            try_name(&match_search, &best, layer.buf);
         }
     }
     if (best.len)
@@ -260,7 +260,7 @@ static void add_near(struct strbuf *s, const struct flat *f, const char *match)
 static void refuse(const struct config *cfg, const struct flat *f, int i, int matches,
                    int first, const char *match)
 {
-    struct strbuf near = STRBUF_INIT, begin = STRBUF_INIT;
+    struct strbuf hint = STRBUF_INIT, begin = STRBUF_INIT;
 
     if (first)
         config_refuse(cfg, KEYS(GROUPS),
@@ -271,11 +271,11 @@ static void refuse(const struct config *cfg, const struct flat *f, int i, int ma
                       "%s: '%s' of item %d matches only parameters of earlier items: the "
                       "first match applies",
                       GROUPS, match, i);
-    add_near(&near, f, match);
+    add_near(&hint, f, match);
     add_beginnings(&begin, f);
     config_refuse(cfg, KEYS(GROUPS),
                   "%s: no parameter of %s matches '%s' of item %d%s: names begin with %s",
-                  GROUPS, cfg->model.name, match, i, near.len ? near.buf : "", begin.buf);
+                  GROUPS, cfg->model.name, match, i, hint.len ? hint.buf : "", begin.buf);
 }
 
 void optimizer_groups_check_matches(const struct config *cfg,

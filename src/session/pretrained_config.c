@@ -17,12 +17,12 @@ const struct pretrained *pretrained_of_config(const struct config *cfg)
     return r.row;
 }
 
-static void preset_list(struct config *cfg, const char *key, const double *of,
+static void preset_list(struct config *cfg, const char *key, const double *numbers,
                         const char *origin)
 {
     struct strbuf text = STRBUF_INIT;
 
-    strbuf_addf(&text, "[%.8g, %.8g, %.8g]", of[0], of[1], of[2]);
+    strbuf_addf(&text, "[%.8g, %.8g, %.8g]", numbers[0], numbers[1], numbers[2]);
     config_preset(cfg, key, text.buf, origin);
     strbuf_release(&text);
 }
@@ -94,11 +94,12 @@ void pretrained_describe(const struct config *cfg)
     const char *origin = NULL;
 
     for (size_t i = 0; i < sizeof(key) / sizeof(key[0]); i++) {
-        const char *from = config_origin(cfg, key[i]);
+        const char *key_origin = config_origin(cfg, key[i]);
 
-        if (!from || strncmp(from, PRETRAINED_ORIGIN, strlen(PRETRAINED_ORIGIN)) != 0)
+        if (!key_origin ||
+            strncmp(key_origin, PRETRAINED_ORIGIN, strlen(PRETRAINED_ORIGIN)) != 0)
             continue;
-        origin = from;
+        origin = key_origin;
         strbuf_addf(&text, "%s%s ", text.len ? ", " : "", key[i]);
         value_add_yaml(&text, config_get(cfg, key[i]));
     }

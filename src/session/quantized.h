@@ -41,9 +41,9 @@ const char *quantized_keep_unmatched(const struct graph *g,
                                      const struct quantized_choice *c);
 
 /*
- * Appends the int8 version of `from` (an inference graph before graph_flatten) to b's
- * empty graph. *map receives the new tensor of each tensor of `from`, by id (free() it).
- * `from` must outlive the new graph, which uses its names.
+ * Appends the int8 version of `src` (an inference graph before graph_flatten) to b's
+ * empty graph. *map receives the new tensor of each tensor of `src`, by id (free() it).
+ * `src` must outlive the new graph, which uses its names.
  */
 void quantized_net(struct builder *b, const struct graph *src,
                    const struct tensor *logits, const struct quantized_choice *c,

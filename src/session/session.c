@@ -21,12 +21,12 @@
 static void compile_fitting(struct session *s, const struct session_options *o)
 {
     const struct config *cfg = s->cfg;
-    struct config with = *cfg;
+    struct config fitted = *cfg;
     struct strbuf why = STRBUF_INIT;
 
     for (int left = 1; left >= 0; left--) {
-        with.data.batch_size = fit_batch(s, o);
-        s->cfg = &with;
+        fitted.data.batch_size = fit_batch(s, o);
+        s->cfg = &fitted;
         session_compile(s, o);
         if (!left || fit_check(s, &why))
             break;

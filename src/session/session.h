@@ -128,7 +128,7 @@ int64_t session_next_batch(const struct session *s);
 
 /* Gets the results of the next completed step, each once and in order, or returns false.
  * A step waits only for the last step but one. */
-bool session_next_snapshot(struct session *s, struct snapshot *to);
+bool session_next_snapshot(struct session *s, struct snapshot *dst);
 /* With plan.votes: true in all processes if one of them trained on the last batch but one
  * with lent_batch.stop. Waits for that batch. */
 bool session_voted_to_stop(struct session *s);

@@ -123,13 +123,13 @@ struct tensor *simmim_norm(struct builder *b, struct tensor *x, struct tensor *m
     struct tensor *in[] = {x, mean_around(b, x, "simmim.mean", window, 0),
                            mean_around(b, square, "simmim.mean_square", window, 0),
                            count_around(b, mask, window)};
-    int var, of;
+    int var, correction;
 
     /* (x - mean) / sqrt(var + 1e-6), var = (mean of squares - mean^2) n / (n - 1) */
     e = expr_start("simmim.norm", 4, in);
     var = expr_add(&e, EXPR_SUB, 2, expr_add(&e, EXPR_SQUARE, 1));
-    of = expr_add(&e, EXPR_DIV, 3, expr_number(&e, EXPR_ADD_BY, 3, -1));
-    var = expr_number(&e, EXPR_AT_LEAST, expr_add(&e, EXPR_MUL, var, of), 0);
+    correction = expr_add(&e, EXPR_DIV, 3, expr_number(&e, EXPR_ADD_BY, 3, -1));
+    var = expr_number(&e, EXPR_AT_LEAST, expr_add(&e, EXPR_MUL, var, correction), 0);
     var = expr_add(&e, EXPR_RSQRT, expr_number(&e, EXPR_ADD_BY, var, 1e-6f));
     return expr_end(b, &e, expr_add(&e, EXPR_MUL, expr_add(&e, EXPR_SUB, 0, 1), var));
 }

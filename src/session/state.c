@@ -122,34 +122,34 @@ static void gather(const struct session *s, const struct segment *g, float *dst)
 static void get_whole(const struct session *s, enum memory m, float *dst)
 {
     const struct flat *f = session_device_flat(s), *whole = session_flat(s);
-    float *own = xmalloc(session_flat_bytes(s, m));
+    float *local = xmalloc(session_flat_bytes(s, m));
 
-    session_copy(s, m, own);
+    session_copy(s, m, local);
     memset(dst, 0, flat_bytes(whole, m));
     for (int i = 0; i < segments_of(f, m); i++) {
         const struct segment *g = &f->segment[i];
 
-        memcpy(dst + own_offset(whole, g), own + g->offset,
+        memcpy(dst + own_offset(whole, g), local + g->offset,
                (size_t)g->len * sizeof(float));
         if (g->tensor->shards)
             gather(s, g, dst);
     }
-    free(own);
+    free(local);
 }
 
 static void set_whole(struct session *s, enum memory m, const float *src)
 {
     const struct flat *f = session_device_flat(s), *whole = session_flat(s);
-    float *own = xcalloc(1, session_flat_bytes(s, m));
+    float *local = xcalloc(1, session_flat_bytes(s, m));
 
     for (int i = 0; i < segments_of(f, m); i++) {
         const struct segment *g = &f->segment[i];
 
-        memcpy(own + g->offset, src + own_offset(whole, g),
+        memcpy(local + g->offset, src + own_offset(whole, g),
                (size_t)g->len * sizeof(float));
     }
-    session_put(s, m, own);
-    free(own);
+    session_put(s, m, local);
+    free(local);
 }
 
 void session_get(const struct session *s, enum memory m, float *dst)

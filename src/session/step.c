@@ -29,7 +29,7 @@ static void take_batch(struct session *s, enum session_program index,
 {
     const struct build *b = &s->build[index];
     const struct program *p = s->program[index];
-    struct lent_batch with = *batch;
+    struct lent_batch filled = *batch;
     struct inflight_place dst = {0};
 
     for (int i = 0; i < BATCH_ARRAYS; i++) {
@@ -38,10 +38,10 @@ static void take_batch(struct session *s, enum session_program index,
         dst.dst[i] = t ? program_data(p, t) : NULL;
         dst.size[i] = t ? tensor_size(t) : 0;
     }
-    if (b->targets && !with.targets)
-        with.targets = unknown_targets(s, b->targets, dst.size[BATCH_TARGETS]);
+    if (b->targets && !filled.targets)
+        filled.targets = unknown_targets(s, b->targets, dst.size[BATCH_TARGETS]);
     inflight_room(&s->inflight);
-    inflight_input(&s->inflight, &dst, &with);
+    inflight_input(&s->inflight, &dst, &filled);
 }
 
 static void run(struct session *s, enum session_program index)

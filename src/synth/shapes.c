@@ -230,7 +230,7 @@ struct canvas {
 };
 
 static void paint_gradient(struct canvas *c, struct dice *d, struct color src,
-                           struct color to)
+                           struct color dst)
 {
     float angle = dice_between(d, 0, 2 * pi), n = (float)c->size;
 
@@ -240,7 +240,7 @@ static void paint_gradient(struct canvas *c, struct dice *d, struct color src,
         float t = 0.5f + 0.7f * (x * cosf(angle) + y * sinf(angle));
 
         for (int k = 0; k < 3; k++)
-            c->pixel[i].v[k] = src.v[k] + t * (to.v[k] - src.v[k]);
+            c->pixel[i].v[k] = src.v[k] + t * (dst.v[k] - src.v[k]);
     }
 }
 

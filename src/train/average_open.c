@@ -68,13 +68,13 @@ static int open_files(struct average *a, const char *const *path, bool raw,
             return -1;
         }
         if (!raw && has_ema(f) != has_ema(a->file)) {
-            const char *with = has_ema(f) ? path[i] : path[0];
-            const char *without = has_ema(f) ? path[0] : path[i];
+            const char *ema_path = has_ema(f) ? path[i] : path[0];
+            const char *raw_path = has_ema(f) ? path[0] : path[i];
 
             strbuf_addf(why,
                         "'%s' has EMA weights and '%s' has none: --raw averages the "
                         "weights themselves",
-                        with, without);
+                        ema_path, raw_path);
             return -1;
         }
     }

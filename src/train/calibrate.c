@@ -20,11 +20,11 @@ void calibration_add_largest(struct calibration *c, const float *x, int64_t n)
 
 void calibration_count(struct calibration *c, const float *x, int64_t n)
 {
-    double per = c->max_abs > 0 ? BINS / c->max_abs : 0;
+    double bins_per_unit = c->max_abs > 0 ? BINS / c->max_abs : 0;
 
     for (int64_t i = 0; i < n; i++) {
         double a = fabs((double)x[i]);
-        int64_t k = isfinite(a) ? (int64_t)(a * per) : 0;
+        int64_t k = isfinite(a) ? (int64_t)(a * bins_per_unit) : 0;
 
         c->bin[k < BINS ? k : BINS - 1]++;
     }
@@ -98,16 +98,16 @@ static double divergence(const struct calibration *c, int n, int levels)
  * exact. */
 static double range_entropy(const struct calibration *c, int levels, double percentile)
 {
-    struct calibration without = *c;
+    struct calibration nonzero = *c;
     double least = INFINITY, best = c->max_abs;
 
     (void)percentile;
-    without.n -= without.bin[0];
-    without.bin[0] = 0;
-    if (without.n <= 0)
+    nonzero.n -= nonzero.bin[0];
+    nonzero.bin[0] = 0;
+    if (nonzero.n <= 0)
         return c->max_abs;
     for (int n = levels + 1; n <= BINS; n++) {
-        double d = divergence(&without, n, levels);
+        double d = divergence(&nonzero, n, levels);
 
         if (d < least) {
             least = d;

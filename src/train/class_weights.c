@@ -228,15 +228,16 @@ bool class_bias_of_images(const struct config *cfg, const struct dataset *train,
 }
 
 /* Counts the images with and without each label. */
-static void count_targets(const struct dataset *train, int64_t *with, int64_t *without)
+static void count_targets(const struct dataset *train, int64_t *positives,
+                          int64_t *negatives)
 {
     uint8_t *target = xcalloc((size_t)train->nclass, sizeof(*target));
 
     for (int64_t i = 0; i < train->n; i++) {
         dataset_targets(train, i, target);
         for (int k = 0; k < train->nclass; k++) {
-            with[k] += target[k] == 1;
-            without[k] += target[k] == 0;
+            positives[k] += target[k] == 1;
+            negatives[k] += target[k] == 0;
         }
     }
     free(target);
@@ -246,24 +247,24 @@ void pos_weights_of_images(struct config *cfg, const struct dataset *train)
 {
     const struct float_list *w = &cfg->train.loss.pos_weight;
     struct strbuf list = STRBUF_INIT;
-    int64_t *with, *without;
+    int64_t *positives, *negatives;
     float *weight;
 
     if (w->item || w->n != POS_WEIGHT_AUTO)
         return;
-    with = xcalloc((size_t)train->nclass, sizeof(*with));
-    without = xcalloc((size_t)train->nclass, sizeof(*without));
+    positives = xcalloc((size_t)train->nclass, sizeof(*positives));
+    negatives = xcalloc((size_t)train->nclass, sizeof(*negatives));
     weight = xcalloc((size_t)train->nclass, sizeof(*weight));
-    count_targets(train, with, without);
+    count_targets(train, positives, negatives);
     for (int k = 0; k < train->nclass; k++) {
-        weight[k] = with[k] ? (float)without[k] / (float)with[k] : 1;
+        weight[k] = positives[k] ? (float)negatives[k] / (float)positives[k] : 1;
         strbuf_addf(&list, "%s%.9g", k ? ", " : "[", (double)weight[k]);
     }
     strbuf_addstr(&list, "]");
     log_factors("positive weights", train, weight);
     config_set(cfg, "TRAIN.LOSS.POS_WEIGHT", list.buf);
     strbuf_release(&list);
-    free(with);
-    free(without);
+    free(positives);
+    free(negatives);
     free(weight);
 }

@@ -227,12 +227,12 @@ static void reduce(struct selection *c, const struct config *cfg, enum data_spli
 /* Drops evenly spaced samples above DATA.MAX_VAL_IMAGES: stratification may round up. */
 static void cut(struct selection *c, const struct config *cfg, enum data_split number)
 {
-    int64_t limit = cfg->data.max_val_images, over = c->n - limit, n = 0;
+    int64_t limit = cfg->data.max_val_images, excess = c->n - limit, n = 0;
 
-    if (number != DATA_VAL || !limit || over <= 0)
+    if (number != DATA_VAL || !limit || excess <= 0)
         return;
     for (int64_t k = 0; k < c->n; k++)
-        if ((k + 1) * over / c->n == k * over / c->n)
+        if ((k + 1) * excess / c->n == k * excess / c->n)
             c->index[n++] = c->index[k];
     c->n = n;
 }

@@ -109,7 +109,7 @@ static void columns_of(struct columns *c, const struct output *o,
     column(c, l->images_per_second, "", "img_s");
     column(c, l->seconds, "", "seconds");
     for (int k = 0; o->task == MODEL_SEGMENT && k < o->classes->n; k++)
-        column(c, g ? g->of[k].iou : (double)NAN, "iou_", o->classes->name[k]);
+        column(c, g ? g->class_result[k].iou : (double)NAN, "iou_", o->classes->name[k]);
 }
 
 static void open_summary(struct output *o, int64_t last)
@@ -315,7 +315,7 @@ static void put_classes(struct output *o, struct json_writer *w, int64_t step,
 {
     json_begin_object(w, "val_iou");
     for (int k = 0; k < g->classes; k++)
-        put(o, w, "val_iou", o->classes->name[k], step, g->of[k].iou);
+        put(o, w, "val_iou", o->classes->name[k], step, g->class_result[k].iou);
     json_end(w);
 }
 

@@ -27,7 +27,7 @@ static bool grid_takes(const struct model_family *f, bool head, const struct ten
                        const struct safetensors_tensor *file)
 {
     int n = t->ndim;
-    struct weight_grid src, to;
+    struct weight_grid source, target;
 
     (void)head;
     if (!grid_of(f, t->name) || t->layout == LAYOUT_IMAGE || n < 2 || file->ndim != n ||
@@ -36,9 +36,9 @@ static bool grid_takes(const struct model_family *f, bool head, const struct ten
     for (int i = 0; i < n - 2; i++)
         if (file->dims[i] != 1 || t->dim[i] != 1)
             return false;
-    src = weight_grid_of(file->dims[n - 2]);
-    to = weight_grid_of(t->dim[n - 2]);
-    return src.tokens == to.tokens && src.side > 0;
+    source = weight_grid_of(file->dims[n - 2]);
+    target = weight_grid_of(t->dim[n - 2]);
+    return source.tokens == target.tokens && source.side > 0;
 }
 
 static void grid_make(const struct model_family *f, const struct tensor *t,
@@ -46,10 +46,10 @@ static void grid_make(const struct model_family *f, const struct tensor *t,
 {
     const struct model_grid *g = grid_of(f, t->name);
     struct weight_grid source = weight_grid_of(dims[t->ndim - 2]),
-                       to = weight_grid_of(t->dim[t->ndim - 2]);
+                       target = weight_grid_of(t->dim[t->ndim - 2]);
 
-    source.suffix = to.suffix = g->suffix;
-    weight_grid_resize(src, source, dst, to, t->dim[t->ndim - 1],
+    source.suffix = target.suffix = g->suffix;
+    weight_grid_resize(src, source, dst, target, t->dim[t->ndim - 1],
                        microsoft ? g->microsoft : g->timm);
 }
 

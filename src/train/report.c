@@ -13,7 +13,7 @@ void report_init(struct report *r, const struct dataset *d,
     size_t k = (size_t)classes->n;
 
     *r = (struct report){.data = d, .classes = classes};
-    r->of = xcalloc(k, sizeof(*r->of));
+    r->class_counts = xcalloc(k, sizeof(*r->class_counts));
     if (classes->n <= REPORT_CLASSES)
         r->matrix = xcalloc(k * k, sizeof(*r->matrix));
 }
@@ -21,16 +21,16 @@ void report_init(struct report *r, const struct dataset *d,
 void report_release(struct report *r)
 {
     free(r->matrix);
-    free(r->of);
+    free(r->class_counts);
     free(r->item);
     *r = (struct report){0};
 }
 
 static void count(struct report *r, int label, int answer, int64_t n)
 {
-    r->of[label].n += n;
-    r->of[answer].taken += n;
-    r->of[label].right += label == answer ? n : 0;
+    r->class_counts[label].n += n;
+    r->class_counts[answer].taken += n;
+    r->class_counts[label].right += label == answer ? n : 0;
     if (r->matrix)
         r->matrix[(int64_t)label * r->classes->n + answer] += n;
 }
@@ -112,7 +112,7 @@ void report_gather(struct report *r)
     put_items(r, x);
     for (int64_t begin = 0; begin < len; begin += PIECE)
         dist_sum_doubles(x + begin, (int)(len - begin < PIECE ? len - begin : PIECE));
-    memset(r->of, 0, (size_t)k * sizeof(*r->of));
+    memset(r->class_counts, 0, (size_t)k * sizeof(*r->class_counts));
     if (r->matrix)
         memset(r->matrix, 0, (size_t)(k * k) * sizeof(*r->matrix));
     r->n = 0;

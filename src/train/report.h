@@ -47,7 +47,7 @@ struct report {
     int64_t *matrix;             /* [label * K + answer]; NULL if too many classes */
     struct report_class {
         int64_t n, taken, right;
-    } * of;
+    } * class_counts;
     struct report_item {
         int64_t sample;
         int32_t label, answer;

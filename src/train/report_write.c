@@ -78,7 +78,7 @@ static void write_classes(const struct report *r, const char *dir)
     strbuf_addf(&s, "class,%s,right,recall,precision,f1,iou%s\n",
                 r->n ? "images" : "pixels", borders ? ",boundary_iou" : "");
     for (int c = 0; c < r->classes->n; c++) {
-        const struct report_class *k = &r->of[c];
+        const struct report_class *k = &r->class_counts[c];
 
         csv_add_name(&s, r->classes->name[c]);
         strbuf_addf(&s, ",%lld,%lld", (long long)k->n, (long long)k->right);
@@ -87,7 +87,7 @@ static void write_classes(const struct report *r, const char *dir)
         add_share(&s, 2 * k->right, k->n + k->taken);
         add_share(&s, k->right, k->n + k->taken - k->right);
         if (borders)
-            add_boundary(&s, r->pixels->of[c].boundary);
+            add_boundary(&s, r->pixels->class_result[c].boundary);
         strbuf_addch(&s, '\n');
     }
     put_file(dir, "classes.csv", &s);
@@ -134,7 +134,8 @@ static void paint_matrix(const struct report *r, const char *dir)
     for (int y = 0; y < side; y++)
         for (int x = 0; x < side; x++) {
             int label = y / cell, answer = x / cell;
-            int64_t n = r->matrix[(int64_t)label * k + answer], all = r->of[label].n;
+            int64_t n = r->matrix[(int64_t)label * k + answer],
+                    all = r->class_counts[label].n;
 
             if (y % cell < cell - line && x % cell < cell - line)
                 color(all ? share(n, all) : 0, image + 3 * ((int64_t)y * side + x));
@@ -178,7 +179,7 @@ static void write_pairs(const struct report *r, const char *dir)
         strbuf_addch(&s, ',');
         csv_add_name(&s, r->classes->name[pair[i].answer]);
         strbuf_addf(&s, ",%lld", (long long)pair[i].n);
-        add_share(&s, pair[i].n, r->of[pair[i].label].n);
+        add_share(&s, pair[i].n, r->class_counts[pair[i].label].n);
         strbuf_addch(&s, '\n');
     }
     put_file(dir, "pairs.csv", &s);
@@ -246,10 +247,12 @@ static void write_summary(const struct report *r, const char *dir)
     double recall = 0;
 
     for (int c = 0; c < r->classes->n; c++) {
-        n += r->of[c].n;
-        right += r->of[c].right;
-        present += r->of[c].n > 0;
-        recall += r->of[c].n ? share(r->of[c].right, r->of[c].n) : 0;
+        n += r->class_counts[c].n;
+        right += r->class_counts[c].right;
+        present += r->class_counts[c].n > 0;
+        recall += r->class_counts[c].n
+                      ? share(r->class_counts[c].right, r->class_counts[c].n)
+                      : 0;
     }
     w.pretty = true;
     written_begin(&w);

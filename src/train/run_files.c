@@ -175,10 +175,10 @@ void run_files_report(const char *dir, struct report *r, const struct config *cf
 static void write_page(const char *dir)
 {
     struct strbuf s = STRBUF_INIT, why = STRBUF_INIT;
-    char *above = path_dirname(dir), *name;
+    char *parent = path_dirname(dir), *name;
     struct page_run r;
 
-    name = xasprintf("%s/%s", path_basename(above), path_basename(dir));
+    name = xasprintf("%s/%s", path_basename(parent), path_basename(dir));
     if (page_run_read(&r, dir, name, &why)) {
         page_add_run(&s, &r);
         page_run_release(&r);
@@ -190,7 +190,7 @@ static void write_page(const char *dir)
     strbuf_release(&s);
     strbuf_release(&why);
     free(name);
-    free(above);
+    free(parent);
 }
 
 /* True if the number `key` is x, or if it is absent and x is NaN. */

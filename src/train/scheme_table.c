@@ -268,7 +268,7 @@ static const struct scheme_row torchvision_densenet[] = {
 /* Only for models without a tensor that ends so. */
 #define REFUSED_UNLESS(f, m, has, why)                                                   \
     {                                                                                    \
-        .name = "", .family = (f), .mark = (m), .unless = (has), .refuse = (why)         \
+        .name = "", .family = (f), .mark = (m), .accepts_suffix = (has), .refuse = (why) \
     }
 #define NO_LN_PRE                                                                        \
     "it is CLIP's vision tower, which has a layer norm before its blocks, as only the "  \
@@ -344,8 +344,8 @@ const struct scheme schemes[] = {
     {.name = "",
      .family = "vit",
      .mark = "fc_norm.weight",
-     .unless = "fc_norm.weight",
-     .with = "head.weight",
+     .accepts_suffix = "fc_norm.weight",
+     .refuses_suffix = "head.weight",
      .refuse = NO_MEAN},
     REFUSED("vit", "backbone.ln2.weight", NO_MEAN), /* OpenMMLab's */
     REFUSED_UNLESS("vit", "0.ls1.gamma", "0.ls1.gamma", NO_LAYER_SCALE),
@@ -358,8 +358,8 @@ const struct scheme schemes[] = {
     {.name = "",
      .family = "vit",
      .mark = "attn_pool.latent",
-     .unless = "attn_pool.latent",
-     .with = "head.weight",
+     .accepts_suffix = "attn_pool.latent",
+     .refuses_suffix = "head.weight",
      .refuse = "it is SigLIP's vision tower, which has no class token and pools by "
                "attention, as the models vit_*_siglip_* do"},
     REFUSED(

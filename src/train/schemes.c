@@ -176,9 +176,10 @@ static bool any_ends_with(const char *const *name, int count, const char *end)
 
 bool scheme_refuses(const struct scheme *s, const char *const *model, int count)
 {
-    if (!s->refuse || (s->unless && any_ends_with(model, count, s->unless)))
+    if (!s->refuse ||
+        (s->accepts_suffix && any_ends_with(model, count, s->accepts_suffix)))
         return false;
-    return !s->with || any_ends_with(model, count, s->with);
+    return !s->refuses_suffix || any_ends_with(model, count, s->refuses_suffix);
 }
 
 /* Returns the length of "blocks.1.2." at the start of a name, or 0. */

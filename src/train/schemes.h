@@ -38,7 +38,7 @@ struct scheme {
     const char *refuse;           /* reason why the model cannot use the file, or NULL */
     /* Suffixes of the model's tensors, or NULL: refused unless there is one; refused only
      * if there is one (a net that ends with a stage may use the file). */
-    const char *unless, *with;
+    const char *accepts_suffix, *refuses_suffix;
     const char *note; /* warning about facts that the names do not reveal, or NULL */
     /* Prefix of blocks that are counted through all stages, from `first_block`: _blocks.2.
      * becomes blocks.1.1. if that is the model's third block. NULL: no such blocks. */

@@ -13,9 +13,9 @@ static void count(struct segmentation *s, const int64_t *matrix)
         for (int p = 0; p < k; p++) {
             int64_t n = matrix[y * k + p];
 
-            s->of[y].pixels += n;
-            s->of[p].taken += n;
-            s->of[y].right += y == p ? n : 0;
+            s->class_result[y].pixels += n;
+            s->class_result[p].taken += n;
+            s->class_result[y].right += y == p ? n : 0;
             s->pixels += n;
         }
 }
@@ -29,7 +29,7 @@ void segmentation_init(struct segmentation *s, const int64_t *matrix, int classe
     *s = (struct segmentation){.classes = classes};
     count(s, matrix);
     for (int k = 0; k < classes; k++) {
-        struct segmentation_class *c = &s->of[k];
+        struct segmentation_class *c = &s->class_result[k];
 
         c->acc = c->iou = c->dice = c->boundary = (double)NAN;
         if (!c->pixels) {
@@ -60,9 +60,9 @@ void segmentation_set_boundary(struct segmentation *s, const struct boundary *b)
     int present = 0;
 
     for (int k = 0; k < s->classes; k++) {
-        s->of[k].boundary = boundary_iou(b, k);
-        sum += isnan(s->of[k].boundary) ? 0 : s->of[k].boundary;
-        present += !isnan(s->of[k].boundary);
+        s->class_result[k].boundary = boundary_iou(b, k);
+        sum += isnan(s->class_result[k].boundary) ? 0 : s->class_result[k].boundary;
+        present += !isnan(s->class_result[k].boundary);
     }
     s->boundary = present ? sum / present : (double)NAN;
 }
@@ -72,7 +72,7 @@ struct class_iou segmentation_iou(const struct segmentation *s)
     struct class_iou iou = {.n = s ? s->classes : 0};
 
     for (int k = 0; k < iou.n; k++)
-        iou.iou[k] = s->of[k].iou;
+        iou.iou[k] = s->class_result[k].iou;
     return iou;
 }
 
@@ -86,7 +86,7 @@ void segmentation_add_table(struct strbuf *text, const struct segmentation *s,
     strbuf_addf(text, "%-*s    IoU   Dice    acc%s  of all pixels\n", width, "class",
                 isnan(s->boundary) ? "" : " boundary");
     for (int k = 0; k < s->classes; k++) {
-        const struct segmentation_class *c = &s->of[k];
+        const struct segmentation_class *c = &s->class_result[k];
         double share = 100 * (double)c->pixels / (double)s->pixels;
 
         if (!c->pixels) {
@@ -107,7 +107,7 @@ void segmentation_add_absent(struct strbuf *text, const struct segmentation *s,
     const char *comma = "";
 
     for (int k = 0; k < s->classes; k++)
-        if (!s->of[k].pixels) {
+        if (!s->class_result[k].pixels) {
             strbuf_addf(text, "%s%s", comma, name[k]);
             comma = ", ";
         }

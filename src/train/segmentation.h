@@ -37,7 +37,7 @@ struct segmentation {
         int64_t pixels, taken, right;
         double acc, iou, dice; /* NaN if absent */
         double boundary;       /* as is this one */
-    } of[LABEL_CLASSES];
+    } class_result[LABEL_CLASSES];
 };
 
 /* The IoU of each class, as stored in checkpoints and results. */

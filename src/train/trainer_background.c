@@ -84,7 +84,7 @@ static struct segmentation classes_of(const struct class_iou *iou)
     struct segmentation s = {.classes = iou->n};
 
     for (int k = 0; k < iou->n; k++)
-        s.of[k].iou = iou->iou[k];
+        s.class_result[k].iou = iou->iou[k];
     return s;
 }
 

@@ -135,10 +135,10 @@ void val_images_drop(const char *dir, int64_t epoch)
 
     for (int i = 0; i < n; i++) {
         size_t len = strcspn(name[i], "0123456789");
-        int64_t of = strtoll(name[i] + len, NULL, 10);
-        char *prefix = val_images_of_epoch(of);
+        int64_t image_epoch = strtoll(name[i] + len, NULL, 10);
+        char *prefix = val_images_of_epoch(image_epoch);
 
-        if (of >= epoch && is_of(name[i], prefix))
+        if (image_epoch >= epoch && is_of(name[i], prefix))
             drop(dir, name[i]);
         free(prefix);
     }

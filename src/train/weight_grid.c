@@ -129,21 +129,22 @@ static void taps_free(struct taps *t, int64_t out)
 }
 
 void weight_grid_resize(const float *src, struct weight_grid source, float *dst,
-                        struct weight_grid to, int64_t channels, enum grid_method method)
+                        struct weight_grid target, int64_t channels,
+                        enum grid_method method)
 {
-    struct taps *taps = taps_new(source.side, to.side, method);
+    struct taps *taps = taps_new(source.side, target.side, method);
     int64_t tokens = source.tokens * channels;
     const float *grid = source.suffix ? src : src + tokens;
 
     if (source.suffix)
-        memcpy(dst + to.side * to.side * channels,
+        memcpy(dst + target.side * target.side * channels,
                src + source.side * source.side * channels, (size_t)tokens * sizeof(*dst));
     else
         memcpy(dst, src, (size_t)tokens * sizeof(*dst));
-    dst += to.suffix ? 0 : tokens;
-    for (int64_t i = 0; i < to.side * to.side * channels; i++) {
-        const struct taps *v = &taps[i / channels / to.side];
-        const struct taps *h = &taps[i / channels % to.side];
+    dst += target.suffix ? 0 : tokens;
+    for (int64_t i = 0; i < target.side * target.side * channels; i++) {
+        const struct taps *v = &taps[i / channels / target.side];
+        const struct taps *h = &taps[i / channels % target.side];
         double sum = 0;
 
         for (int64_t y = 0; y < v->n; y++)
@@ -153,5 +154,5 @@ void weight_grid_resize(const float *src, struct weight_grid source, float *dst,
                             i % channels];
         dst[i] = (float)sum;
     }
-    taps_free(taps, to.side);
+    taps_free(taps, target.side);
 }

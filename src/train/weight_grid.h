@@ -30,9 +30,10 @@ struct weight_grid {
 };
 struct weight_grid weight_grid_of(int64_t rows);
 
-/* Resizes fp32 [tokens + side^2, channels] from grid `from` to grid `to`. Copies the rows of
- * tokens, whose number must be the same. */
+/* Resizes fp32 [tokens + side^2, channels] from grid `source` to grid `target`. Copies the
+ * rows of tokens, whose number must be the same. */
 void weight_grid_resize(const float *src, struct weight_grid source, float *dst,
-                        struct weight_grid to, int64_t channels, enum grid_method method);
+                        struct weight_grid target, int64_t channels,
+                        enum grid_method method);
 
 #endif

@@ -9,12 +9,12 @@
 #include "base/strbuf.h"
 #include "train/hub_env.h"
 
-/* Returns $NAME/UNDER with ~ expanded, or NULL if the variable is empty. */
-static char *below(const char *name, const char *under)
+/* Returns $NAME/SUFFIX with ~ expanded, or NULL if the variable is empty. */
+static char *below(const char *name, const char *suffix)
 {
     const char *value = getenv(name);
     char *top = value && *value ? path_home(value) : NULL;
-    char *path = top && *under ? path_join(top, under) : NULL;
+    char *path = top && *suffix ? path_join(top, suffix) : NULL;
 
     if (!path)
         return top;
@@ -46,14 +46,14 @@ char *weights_hub_cache(void)
 
 char *weights_hub_home(const char *name)
 {
-    char *under = xasprintf("huggingface/%s", name);
-    char *home = xasprintf(".cache/%s", under);
+    char *hub_path = xasprintf("huggingface/%s", name);
+    char *home = xasprintf(".cache/%s", hub_path);
     const char *const env[][2] = {
-        {"HF_HOME", name}, {"XDG_CACHE_HOME", under}, {NULL, NULL}};
+        {"HF_HOME", name}, {"XDG_CACHE_HOME", hub_path}, {NULL, NULL}};
     char *path = cache_of(env, home);
 
     free(home);
-    free(under);
+    free(hub_path);
     return path;
 }
 

@@ -61,10 +61,10 @@ static void test_scores(void **state)
     assert_close(s.fwiou, (9 * iou[0] + 5 * iou[1] + 6 * iou[3]) / 20);
     assert_close(s.mdice,
                  (12 / 16.0 + 6 / 13.0 + 6 / 9.0) / 3); /* 2 TP / (2 TP + FP + FN) */
-    assert_close(s.of[1].acc, 3 / 5.0);
-    assert_close(s.of[3].dice, 6 / 9.0);
-    assert_true(isnan(s.of[2].iou) && isnan(s.of[2].acc));
-    assert_int_equal(s.of[2].taken, 2);
+    assert_close(s.class_result[1].acc, 3 / 5.0);
+    assert_close(s.class_result[3].dice, 6 / 9.0);
+    assert_true(isnan(s.class_result[2].iou) && isnan(s.class_result[2].acc));
+    assert_int_equal(s.class_result[2].taken, 2);
     segmentation_add_absent(&text, &s, name);
     assert_string_equal(text.buf, "train");
     strbuf_reset(&text);

@@ -69,12 +69,12 @@ static void check_scores(const struct segmentation *s, const json_t *want)
     check("acc", s->acc, json_object_get(want, "aAcc"));
     check("class_acc", s->class_acc, json_object_get(want, "mAcc"));
     for (int k = 0; k < s->classes; k++) {
-        check("acc of a class", s->of[k].acc, json_array_get(acc, (size_t)k));
+        check("acc of a class", s->class_result[k].acc, json_array_get(acc, (size_t)k));
         if (!json_is_number(json_array_get(acc, (size_t)k)))
             continue;
-        check("iou", s->of[k].iou,
+        check("iou", s->class_result[k].iou,
               json_array_get(json_object_get(want, "IoU"), (size_t)k));
-        check("dice", s->of[k].dice,
+        check("dice", s->class_result[k].dice,
               json_array_get(json_object_get(want, "Dice"), (size_t)k));
     }
     if (has_stray_class(want, s->classes))
@@ -100,7 +100,7 @@ static void check_case(const json_t *c)
     segmentation_init(s, matrix, classes);
     segmentation_set_boundary(s, b);
     for (int k = 0; k < classes; k++)
-        check("boundary", s->of[k].boundary,
+        check("boundary", s->class_result[k].boundary,
               json_array_get(json_object_get(c, "boundary"), (size_t)k));
     check_scores(s, json_object_get(c, "mmseg"));
     boundary_free(b);

@@ -175,18 +175,18 @@ static void test_refused(void **state)
         struct file_names names;
 
         if (s->refuse) {
-            const char *model[] = {s->with, s->unless};
-            int n = s->with ? 1 : 0;
+            const char *model[] = {s->refuses_suffix, s->accepts_suffix};
+            int n = s->refuses_suffix ? 1 : 0;
 
             assert_ptr_equal(file_names_find(&names, &file, s->family, model, n),
                              s->refuse);
             file_names_release(&names);
-            if (s->unless) {
-                model[0] = model[0] ? model[0] : s->unless;
+            if (s->accepts_suffix) {
+                model[0] = model[0] ? model[0] : s->accepts_suffix;
                 assert_null(file_names_find(&names, &file, s->family, model, n + 1));
                 file_names_release(&names);
             }
-            if (s->with) {
+            if (s->refuses_suffix) {
                 assert_null(file_names_find(&names, &file, s->family, model, 0));
                 file_names_release(&names);
             }

@@ -121,9 +121,9 @@ static void test_matrix(void **state)
     (void)state;
     report_init(&r, NULL, &classes);
     report_take_matrix(&r, matrix);
-    assert_int_equal(r.of[0].n, 6);
-    assert_int_equal(r.of[1].taken, 11);
-    assert_int_equal(r.of[2].right, 0);
+    assert_int_equal(r.class_counts[0].n, 6);
+    assert_int_equal(r.class_counts[1].taken, 11);
+    assert_int_equal(r.class_counts[2].right, 0);
     assert_true(isnan(report_calibration(&r, bin)));
     assert_memory_equal(r.matrix, matrix, sizeof(matrix));
     report_release(&r);

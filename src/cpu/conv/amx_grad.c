@@ -152,20 +152,20 @@ struct grad_job {
 };
 
 /* The data of a thread. */
-struct mine {
+struct thread_data {
     int thread;
     uint16_t *copy, *transposed, *pairs;
     float *sum, *bias;
     int k0, k; /* its channels of dy */
 };
 
-static struct mine mine_of(const struct grad_job *j, int thread)
+static struct thread_data thread_data_of(const struct grad_job *j, int thread)
 {
     const struct plan *p = j->p;
     char *cursor = j->scratch + (size_t)thread * p->per_thread;
     char *chunk = j->scratch + (size_t)j->dev->threads * p->per_thread +
                   (size_t)(p->shared ? 0 : thread) * p->chunk;
-    struct mine m = {
+    struct thread_data m = {
         .thread = thread,
         .copy = (uint16_t *)cursor,
         .transposed = (uint16_t *)chunk,
@@ -183,7 +183,7 @@ static struct mine mine_of(const struct grad_job *j, int thread)
 }
 
 /* Returns the line of positions that a tap reads of channel c. */
-static const uint16_t *line_of(const struct plan *p, const struct mine *m,
+static const uint16_t *line_of(const struct plan *p, const struct thread_data *m,
                                const struct conv_tap *t, int c)
 {
     const struct amx_window *v = &p->v;
@@ -194,7 +194,7 @@ static const uint16_t *line_of(const struct plan *p, const struct mine *m,
            (ptrdiff_t)(down / v->conv.step_h) * v->pitch + right / p->phases_w;
 }
 
-static bool phase_read(const struct plan *p, const struct mine *m, int phase)
+static bool phase_read(const struct plan *p, const struct thread_data *m, int phase)
 {
     ptrdiff_t lo = (ptrdiff_t)phase * p->v.reads * p->line;
 
@@ -209,7 +209,7 @@ static bool phase_read(const struct plan *p, const struct mine *m, int phase)
 
 /* Transposes x into lines from position `pos` of the chunk on; reads `count` positions at
  * `src`. */
-ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
+ISA static void transpose_all(const struct grad_job *j, const struct thread_data *m,
                               const uint16_t *src, int count, int pos)
 {
     const struct plan *p = j->p;
@@ -240,8 +240,8 @@ ISA static void transpose_all(const struct grad_job *j, const struct mine *m,
 
 /* Prepares both sides for rows [y, y + rows) of an image, from position `pos` of the chunk
  * on. */
-static void prepare(const struct grad_job *j, const struct mine *m, int64_t image, int y,
-                    int rows, int pos)
+static void prepare(const struct grad_job *j, const struct thread_data *m, int64_t image,
+                    int y, int rows, int pos)
 {
     const struct conv_shape *s = j->s;
     const struct plan *p = j->p;
@@ -266,7 +266,7 @@ static void prepare(const struct grad_job *j, const struct mine *m, int64_t imag
 }
 
 /* Writes zeros after the last segment, up to a whole multiply and the reach of taps. */
-static void end_chunk(const struct grad_job *j, const struct mine *m, int end)
+static void end_chunk(const struct grad_job *j, const struct thread_data *m, int end)
 {
     const struct plan *p = j->p;
     const struct amx_window *v = &p->v;
@@ -295,7 +295,7 @@ static void put_tile(const struct grad_job *j, const float *sum, int parts, size
 }
 
 /* Returns a tile of the thread's sums, given its positions on both sides. */
-static float *sum_at(const struct plan *p, const struct mine *m, int block, int kb)
+static float *sum_at(const struct plan *p, const struct thread_data *m, int block, int kb)
 {
     int group = p->single ? 0 : block / p->left;
     ptrdiff_t square = (ptrdiff_t)group * p->squares + kb / p->right;
@@ -308,8 +308,8 @@ static float *sum_at(const struct plan *p, const struct mine *m, int block, int 
  * [begin, end) of dy. Takes a few steps
  * at a time, so that the lines stay in the L1 cache for all pairs.
  */
-static void multiply_group(const struct grad_job *j, const struct mine *m, int block,
-                           int begin, int end, int steps, bool first)
+static void multiply_group(const struct grad_job *j, const struct thread_data *m,
+                           int block, int begin, int end, int steps, bool first)
 {
     const struct plan *p = j->p;
     const uint16_t *pairs = m->pairs + m->k0 / LANES * p->panel, *left[4] = {0};
@@ -337,7 +337,7 @@ static void multiply_group(const struct grad_job *j, const struct mine *m, int b
 }
 
 /* Adds all positions of the chunk. */
-static void multiply_chunk(const struct grad_job *j, const struct mine *m, int end,
+static void multiply_chunk(const struct grad_job *j, const struct thread_data *m, int end,
                            bool first)
 {
     const struct plan *p = j->p;
@@ -358,7 +358,7 @@ static void multiply_chunk(const struct grad_job *j, const struct mine *m, int e
 }
 
 /* Sums rows [lo, hi) of the results of all images, chunk by chunk. */
-static void grad_rows(const struct grad_job *j, const struct mine *m, int64_t lo,
+static void grad_rows(const struct grad_job *j, const struct thread_data *m, int64_t lo,
                       int64_t hi)
 {
     const struct plan *p = j->p;
@@ -393,7 +393,7 @@ ISA static void grad_thread(void *arg, int thread)
 {
     const struct grad_job *j = arg;
     const struct plan *p = j->p;
-    struct mine m = mine_of(j, thread);
+    struct thread_data m = thread_data_of(j, thread);
     int64_t all = (int64_t)p->images * p->image_rows, lo = 0, hi = all;
 
     if (!p->shared)
@@ -417,7 +417,7 @@ static void reduce_part(void *arg, int64_t lo, int64_t hi)
     int parts = p->shared ? 1 : j->dev->threads;
 
     for (int k = (int)lo; k < hi; k += LANES) {
-        struct mine m = mine_of(j, p->shared ? k / p->part : 0);
+        struct thread_data m = thread_data_of(j, p->shared ? k / p->part : 0);
         int kb = (k - m.k0) / LANES;
 
         for (int block = 0; !p->single && block < p->blocks; block++)

@@ -222,12 +222,12 @@ static int grad_tiles(const struct conv_shape *s)
  * remaining rows are contiguous.
  */
 static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, int y,
-                       int rows, char *mine)
+                       int rows, char *scratch)
 {
     const struct conv_shape *s = j->s;
     struct grad_scratch g = grad_layout(s);
-    uint32_t *sx = (uint32_t *)(mine + g.x), *sdy = (uint32_t *)(mine + g.dy);
-    float *sum = (float *)(mine + g.sum);
+    uint32_t *sx = (uint32_t *)(scratch + g.x), *sdy = (uint32_t *)(scratch + g.dy);
+    float *sum = (float *)(scratch + g.sum);
     size_t row = (size_t)s->w * dtype_size(s->type);
     int steps = row_steps(s), below = rows + s->kernel_h / 2 * s->dilation_h;
     struct prefetch prefetch = {0};
@@ -238,7 +238,7 @@ static void grad_chunk(const struct grad_job *j, const char *x, const char *dy, 
     fetch_in(&prefetch, 1, x + (size_t)(y + below) * row * (size_t)s->c,
              (size_t)rows * row * (size_t)s->c, grad_tiles(s));
     copy_rows(s, dy + (size_t)y * row * (size_t)s->k, s->k, rows, 0, sdy,
-              j->db ? (double *)(mine + g.bias) : NULL);
+              j->db ? (double *)(scratch + g.bias) : NULL);
     for (int r = 0; r < s->kernel_h; r++) {
         int down = (r - s->kernel_h / 2) * s->dilation_h;
         int lo = y + down < 0 ? -down : y, hi = y + rows;
@@ -263,11 +263,11 @@ static void grad_thread(void *arg, int thread)
     const struct grad_job *j = arg;
     const struct conv_shape *s = j->s;
     struct grad_scratch g = grad_layout(s);
-    char *mine = j->scratch + (size_t)thread * g.total;
+    char *scratch = j->scratch + (size_t)thread * g.total;
     size_t pixels = (size_t)s->h * (size_t)s->w * dtype_size(s->type);
     int64_t lo, hi;
 
-    memset(mine + g.sum, 0, g.total - g.sum);
+    memset(scratch + g.sum, 0, g.total - g.sum);
     cpu_part((int64_t)s->n * s->h, 1, thread, j->dev->threads, &lo, &hi);
     while (lo < hi) {
         int64_t image = lo / s->h;
@@ -278,7 +278,7 @@ static void grad_thread(void *arg, int thread)
         if (rows > hi - lo)
             rows = (int)(hi - lo);
         grad_chunk(j, j->x + (size_t)image * pixels * (size_t)s->c,
-                   j->dy + (size_t)image * pixels * (size_t)s->k, y, rows, mine);
+                   j->dy + (size_t)image * pixels * (size_t)s->k, y, rows, scratch);
         lo += rows;
     }
 }

@@ -214,10 +214,10 @@ static void grad_thread(void *arg, int thread)
     struct grad_scratch g = grad_layout(s);
     struct pairs p = pairs_of(s);
     int64_t ximage = (int64_t)s->h * s->w * s->c, yimage = (int64_t)s->ho * s->wo * s->k;
-    char *mine = j->scratch + (size_t)thread * g.total;
-    uint16_t *pad = (uint16_t *)mine;
-    uint32_t *px = (uint32_t *)(mine + g.x), *py = (uint32_t *)(mine + g.dy);
-    float *sum = (float *)(mine + g.sum);
+    char *scratch = j->scratch + (size_t)thread * g.total;
+    uint16_t *pad = (uint16_t *)scratch;
+    uint32_t *px = (uint32_t *)(scratch + g.x), *py = (uint32_t *)(scratch + g.dy);
+    float *sum = (float *)(scratch + g.sum);
     int64_t lo, hi;
 
     memset(sum, 0, sums_of(s) * sizeof(float));

@@ -11,14 +11,14 @@ enum {
 struct conv_share conv_share_of(int rows, int cols, size_t bytes, int threads)
 {
     struct conv_share h = {threads > 1 && bytes <= SMALL, rows, cols, 1};
-    int units = round_up(cols, COLS) / COLS, above;
+    int units = round_up(cols, COLS) / COLS, row_parts;
 
     if (h.by_result || threads == 1)
         return h;
     h.side = min_int(threads, units);
     h.cols = (units + h.side - 1) / h.side * COLS;
-    above = min_int(threads / h.side, round_up(rows, ROWS) / ROWS);
-    h.rows = round_up((rows + above - 1) / above, ROWS);
+    row_parts = min_int(threads / h.side, round_up(rows, ROWS) / ROWS);
+    h.rows = round_up((rows + row_parts - 1) / row_parts, ROWS);
     return h;
 }
 

@@ -21,7 +21,7 @@ static struct winograd_planes panel_planes(const struct winograd_tiles *w, int c
 }
 
 /* A thread's part of the sums, rows k and columns c, and its scratch. */
-struct mine {
+struct thread_data {
     struct conv_part part;
     struct winograd_planes x, dy;
     float *sums, *bias;
@@ -39,10 +39,10 @@ static size_t thread_floats(const struct grad_job *j)
            (size_t)h->rows;
 }
 
-static struct mine mine_of(const struct grad_job *j, int thread)
+static struct thread_data thread_data_of(const struct grad_job *j, int thread)
 {
     float *ptr = j->scratch + (size_t)thread * thread_floats(j);
-    struct mine m = {.part = conv_share_part(&j->share, j->s->k, j->s->c, thread)};
+    struct thread_data m = {.part = conv_share_part(&j->share, j->s->k, j->s->c, thread)};
 
     m.x = panel_planes(&j->w, m.part.cols, GEMM_RIGHT, ptr);
     m.dy = panel_planes(&j->w, m.part.rows, GEMM_LEFT, ptr + j->w.planes * m.x.plane);
@@ -51,8 +51,8 @@ static struct mine mine_of(const struct grad_job *j, int thread)
     return m;
 }
 
-static void multiply(const struct grad_job *j, const struct mine *m, int64_t lo, int n,
-                     bool add)
+static void multiply(const struct grad_job *j, const struct thread_data *m, int64_t lo,
+                     int n, bool add)
 {
     const struct conv_shape *s = j->s;
 
@@ -77,7 +77,7 @@ static void grad_thread(void *arg, int thread)
 {
     const struct grad_job *j = arg;
     const struct conv_shape *s = j->s;
-    struct mine m = mine_of(j, thread);
+    struct thread_data m = thread_data_of(j, thread);
     ptrdiff_t sums = (ptrdiff_t)j->w.planes * m.part.rows * m.part.cols;
     int64_t lo = 0, hi = j->w.total;
     bool add = false;
@@ -103,7 +103,7 @@ static void grad_thread(void *arg, int thread)
 }
 
 /* Writes dw of output k from the sums of one thread, or of all. */
-static void put_row(const struct grad_job *j, const struct mine *m, int k)
+static void put_row(const struct grad_job *j, const struct thread_data *m, int k)
 {
     const struct conv_part *part = &m->part;
     const float *src[WINOGRAD_PLANES];
@@ -140,7 +140,7 @@ static void put_part(void *arg, int64_t lo, int64_t hi)
     const struct grad_job *j = arg;
 
     for (int t = 0; t < (j->share.by_result ? 1 : j->dev->threads); t++) {
-        struct mine m = mine_of(j, t);
+        struct thread_data m = thread_data_of(j, t);
 
         for (int k = (int)lo; m.part.cols && k < hi; k++)
             if (k >= m.part.row && k < m.part.row + m.part.rows)

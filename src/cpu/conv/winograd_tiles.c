@@ -111,7 +111,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
     static const float zeros[PIECE];
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
     ptrdiff_t ptr[4];
-    float nowhere[PIECE] = {0}, *y = a->dst, *to[4];
+    float nowhere[PIECE] = {0}, *y = a->dst, *dst[4];
     const float *plane[WINOGRAD_PLANES];
     const float *m = a->relu_mask, *other = a->add;
     const void *relu_mask[4], *add[4];
@@ -121,7 +121,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
 
         for (int c = 0; c < s->k; c += PIECE) {
             for (int q = 0; q < pixels; q++) {
-                to[q] = ptr[q] < 0 ? nowhere : y + ptr[q] * s->k + c;
+                dst[q] = ptr[q] < 0 ? nowhere : y + ptr[q] * s->k + c;
                 relu_mask[q] = ptr[q] < 0 || !m ? zeros : m + ptr[q] * s->k + c;
                 add[q] = ptr[q] < 0 || !other ? zeros : other + ptr[q] * s->k + c;
             }
@@ -133,7 +133,7 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
                     .line = w->planes < WINOGRAD_PLANES,
                     .n = min_int(s->k - c, PIECE),
                     .src = plane,
-                    .dst = to,
+                    .dst = dst,
                     .finish = {a->bias ? a->bias + c : NULL, other ? add : NULL,
                                m ? relu_mask : NULL, a->act},
                 });
