@@ -173,9 +173,9 @@ static void augment_run(struct step *s, struct device *dev)
                d, ((const struct flip_attrs *)n->attrs)->flips);
     } else if (n->op == &op_color_jitter) {
         auto *a = (const struct color_jitter_attrs *)n->attrs;
-        strengths of = {{a->strength[0], a->strength[1], a->strength[2]}};
+        strengths strength = {{a->strength[0], a->strength[1], a->strength[2]}};
 
-        LAUNCH(dev, jitter_images, images, BLOCK, 0, x, key, y, d, of);
+        LAUNCH(dev, jitter_images, images, BLOCK, 0, x, key, y, d, strength);
     } else {
         auto *a = (const struct erase_attrs *)n->attrs;
         int table = ((const struct augment_table *)s->state)->derived;

@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     float sum[N] = {}, share;
     pack<T, N> a;
 
-    if (!s.on)
+    if (!s.valid)
         return;
     for (int h = rows.first; h < rows.end; h++)
         for (int w = columns.first; w < columns.end; w++) {
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     float sum[N] = {};
     pack<T, N> a;
 
-    if (!s.on)
+    if (!s.valid)
         return;
     for (int h = rows.first; h < rows.end; h++)
         for (int w = columns.first; w < columns.end; w++) {

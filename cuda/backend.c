@@ -37,11 +37,11 @@ static void take_options(struct device *dev, const struct device_options *o)
     dev->times = dev->options.benchmark;
 }
 
-static bool cuda_hurry(struct device *dev, bool on)
+static bool cuda_hurry(struct device *dev, bool enabled)
 {
     if (!dev->times || dev->described)
         return false;
-    dev->options.benchmark = !on;
+    dev->options.benchmark = !enabled;
     return true;
 }
 

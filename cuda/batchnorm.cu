@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(TILE_THREADS, STATS_BLOCKS)
     float k[N] = {}, sum[N] = {}, squares[N] = {};
     float n = 0;
 
-    if (p.on && row < t.rows) {
+    if (p.valid && row < t.rows) {
         const T *ptr = x + row * t.channels + p.channel;
         int64_t jump = step * t.channels, left = (t.rows - row + step - 1) / step;
         pack<T, N> first = pack_load<N>(ptr);

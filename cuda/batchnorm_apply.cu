@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
     float scale[N], shift[N], r_scale[N], r_shift[N];
     masked<N> mask;
 
-    if (!p.on)
+    if (!p.valid)
         return;
     affine_load<N>(ax, p.channel, scale, shift);
     if (RESIDUAL == RESIDUAL_NORM)

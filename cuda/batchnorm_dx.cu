@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(TILE_THREADS, MASKED == MASKED_DROP ? 2 : 3)
     if (zero && blockIdx.x == 0)
         for (int c = (int)threadIdx.x; c < t.channels; c += TILE_THREADS)
             zero[c] = 0 * d.offset[c];
-    if (!p.on)
+    if (!p.valid)
         return;
     table_load<N>(d.dy_scale + p.channel, a);
     table_load<N>(d.x_scale + p.channel, b);

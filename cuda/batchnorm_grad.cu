@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
     float sum[N] = {}, dot[N] = {}, mean[N], scale[N], shift[N];
     masked<N> drop;
 
-    if (p.on && row < t.rows) {
+    if (p.valid && row < t.rows) {
         int64_t pos = row * t.channels + p.channel, jump = step * t.channels;
         int64_t left = (t.rows - row + step - 1) / step;
 

@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
     int chunk = (int)blockIdx.x / t.tiles;
     place p = place_of<N>(t, (int)blockIdx.x % t.tiles);
     int64_t row = (int64_t)chunk * t.high + p.row, step = (int64_t)chunks * t.high;
-    int64_t left = p.on && row < t.rows ? (t.rows - row + step - 1) / step : 0;
+    int64_t left = p.valid && row < t.rows ? (t.rows - row + step - 1) / step : 0;
     int64_t pos = row * t.channels + p.channel, jump = step * t.channels;
     float sum[N] = {};
 

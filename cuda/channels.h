@@ -93,7 +93,7 @@ template <int N> __device__ static inline void table_load(const float *p, float 
 
 struct place {
     int channel, row, tile; /* the first of N channels; the row in the block */
-    bool on;
+    bool valid;
 };
 
 template <int N> __device__ static inline place place_of(const tile &k, int tile_index)
@@ -132,7 +132,7 @@ __device__ static inline float tile_sum(const tile &k, const place &p, const flo
     __syncthreads(); /* wait until `shared` has been read */
     if (p.row < k.high)
         for (int i = 0; i < N; i++)
-            shared[t * N + i] = p.on ? v[i] : 0; /* row * width + column */
+            shared[t * N + i] = p.valid ? v[i] : 0; /* row * width + column */
     __syncthreads();
     for (int r = part; part < parts && r < k.high; r += parts)
         sum += shared[r * width + column];

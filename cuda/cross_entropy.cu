@@ -22,7 +22,7 @@ struct targets {
     const int32_t *label;
     const float *lam; /* may be NULL */
     int64_t samples, classes;
-    float on, off; /* targets: 1 - e for the label, plus e / K for all */
+    float on_value, off_value; /* targets: 1 - e for the label, plus e / K for all */
     float weights; /* sum of the class weights */
 };
 
@@ -37,8 +37,8 @@ static targets targets_of(const struct step *s, int lam)
     t.lam = s->nin > lam ? (const float *)s->in[lam] : nullptr;
     t.samples = z->dim[0];
     t.classes = z->dim[1];
-    t.on = (float)(1 - (double)a->smoothing);
-    t.off = (float)((double)a->smoothing / (double)t.classes);
+    t.on_value = (float)(1 - (double)a->smoothing);
+    t.off_value = (float)((double)a->smoothing / (double)t.classes);
     t.weights = (float)t.classes;
     if (a->weighted) {
         double sum = 0;
@@ -58,10 +58,10 @@ template <bool WEIGHTED> struct terms {
 };
 
 template <> struct terms<true> {
-    struct class_terms of;
+    struct class_terms class_values;
 
-    __device__ float weight(int64_t k) const { return of.weight[k]; }
-    __device__ float bias(int64_t k) const { return of.bias[k]; }
+    __device__ float weight(int64_t k) const { return class_values.weight[k]; }
+    __device__ float bias(int64_t k) const { return class_values.bias[k]; }
 };
 
 static terms<false> terms_of(const struct cross_entropy_attrs *, terms<false> *)
@@ -103,18 +103,19 @@ struct row_sums {
 
 template <int THREADS, int N, bool W>
 __device__ static inline row_sums sums_of(const float *z, int64_t classes,
-                                          const terms<W> &of, float *shared)
+                                          const terms<W> &class_values, float *shared)
 {
     row_sums r = {-INFINITY, 0, 0};
 
-    row_each<THREADS, N>(
-        z, classes, [&](int64_t k, float v) { r.top = fmaxf(r.top, v + of.bias(k)); });
+    row_each<THREADS, N>(z, classes, [&](int64_t k, float v) {
+        r.top = fmaxf(r.top, v + class_values.bias(k));
+    });
     r.top = row_max<THREADS>(r.top, shared);
     row_each<THREADS, N>(z, classes, [&](int64_t k, float v) {
-        float d = v + of.bias(k) - r.top;
+        float d = v + class_values.bias(k) - r.top;
 
         r.exps += expf(d);
-        r.weighted += of.weight(k) * d;
+        r.weighted += class_values.weight(k) * d;
     });
     r.exps = row_sum<THREADS>(r.exps, shared);
     r.weighted = row_sum<THREADS>(r.weighted, shared);
@@ -124,13 +125,13 @@ __device__ static inline row_sums sums_of(const float *z, int64_t classes,
 /* The loss of each sample, and the weight of its label; 0 for ignored samples. */
 template <int THREADS, int N, bool W>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    sample_losses(const float *logits, targets t, terms<W> of, double *loss)
+    sample_losses(const float *logits, targets t, terms<W> class_values, double *loss)
 {
     __shared__ float shared[ROWS_BLOCK / 32];
 
     for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
         const float *z = logits + i * t.classes;
-        row_sums r = sums_of<THREADS, N>(z, t.classes, of, shared);
+        row_sums r = sums_of<THREADS, N>(z, t.classes, class_values, shared);
 
         if (row_thread<THREADS>() || !counts(t, i)) {
             if (!row_thread<THREADS>())
@@ -146,34 +147,37 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
             continue;
         }
 
-        double of_own = (double)of.weight(target) *
-                        (log_sum - (double)(z[target] + of.bias(target) - r.top)),
-               of_partner = (double)of.weight(partner) *
-                            (log_sum - (double)(z[partner] + of.bias(partner) - r.top));
+        double label_term =
+                   (double)class_values.weight(target) *
+                   (log_sum - (double)(z[target] + class_values.bias(target) - r.top)),
+               partner_term =
+                   (double)class_values.weight(partner) *
+                   (log_sum - (double)(z[partner] + class_values.bias(partner) - r.top));
 
-        loss[i] = (double)t.off * ((double)t.weights * log_sum - (double)r.weighted) +
-                  (double)t.on * (lam * of_own + (1 - lam) * of_partner);
+        loss[i] =
+            (double)t.off_value * ((double)t.weights * log_sum - (double)r.weighted) +
+            (double)t.on_value * (lam * label_term + (1 - lam) * partner_term);
     }
 }
 
 /* The weight of a sample's label; 0 if it is ignored. */
 template <bool W>
-__device__ static inline float sample_weight(const targets &t, const terms<W> &of,
-                                             int64_t i)
+__device__ static inline float sample_weight(const targets &t,
+                                             const terms<W> &class_values, int64_t i)
 {
-    return counts(t, i) && t.label[i] < t.classes ? of.weight(t.label[i]) : 0;
+    return counts(t, i) && t.label[i] < t.classes ? class_values.weight(t.label[i]) : 0;
 }
 
 template <bool W>
 __global__ void __launch_bounds__(LAST_BLOCK)
-    mean_loss(const double *loss, targets t, terms<W> of, float *dst)
+    mean_loss(const double *loss, targets t, terms<W> class_values, float *dst)
 {
     __shared__ double shared[LAST_BLOCK / 32];
     double sum = 0, n = 0;
 
     for (int64_t i = threadIdx.x; i < t.samples; i += LAST_BLOCK) {
         sum += loss[i];
-        n += (double)sample_weight(t, of, i);
+        n += (double)sample_weight(t, class_values, i);
     }
     sum = block_sum<LAST_BLOCK>(sum, shared);
     n = block_sum<LAST_BLOCK>(n, shared);
@@ -185,15 +189,15 @@ __global__ void __launch_bounds__(LAST_BLOCK)
  * each block sums these itself. */
 template <int THREADS, int N, bool W>
 __global__ void __launch_bounds__(ROWS_BLOCK)
-    loss_gradient(const float *logits, targets t, terms<W> of, const float *dloss,
-                  float *dst)
+    loss_gradient(const float *logits, targets t, terms<W> class_values,
+                  const float *dloss, float *dst)
 {
     __shared__ float shared[ROWS_BLOCK / 32];
     __shared__ double shared_count[ROWS_BLOCK / 32];
     double n = 0;
 
     for (int64_t i = threadIdx.x; i < t.samples; i += ROWS_BLOCK)
-        n += (double)sample_weight(t, of, i);
+        n += (double)sample_weight(t, class_values, i);
     n = block_sum<ROWS_BLOCK>(n, shared_count);
 
     float scale = n > 0 ? (float)((double)*dloss / n) : 0;
@@ -201,24 +205,25 @@ __global__ void __launch_bounds__(ROWS_BLOCK)
     for (int64_t i = row_first<THREADS>(); i < t.samples; i += row_step<THREADS>()) {
         const float *z = logits + i * t.classes;
         float *dz = dst + i * t.classes;
-        row_sums r = sums_of<THREADS, N>(z, t.classes, of, shared);
-        int own = t.label[i], partner = t.lam ? t.label[t.samples - 1 - i] : own;
+        row_sums r = sums_of<THREADS, N>(z, t.classes, class_values, shared);
+        int label = t.label[i], partner = t.lam ? t.label[t.samples - 1 - i] : label;
         float lam = t.lam ? t.lam[i] : 1;
-        bool in = counts(t, i), known = own < t.classes && partner < t.classes;
+        bool counted = counts(t, i), known = label < t.classes && partner < t.classes;
         float all = 1;
 
-        if (W && in && known)
-            all = t.off * t.weights +
-                  t.on * (lam * of.weight(own) + (1 - lam) * of.weight(partner));
+        if (W && counted && known)
+            all = t.off_value * t.weights +
+                  t.on_value * (lam * class_values.weight(label) +
+                                (1 - lam) * class_values.weight(partner));
         row_map<THREADS, N>(z, dz, t.classes, [&](int64_t k, float v) {
-            float target = t.off + (k == own ? lam * t.on : 0);
+            float target = t.off_value + (k == label ? lam * t.on_value : 0);
 
             if (t.lam && k == partner)
-                target += (1 - lam) * t.on;
-            if (!in)
+                target += (1 - lam) * t.on_value;
+            if (!counted)
                 return 0.0f;
-            return known ? (expf(v + of.bias(k) - r.top) / r.exps * all -
-                            of.weight(k) * target) *
+            return known ? (expf(v + class_values.bias(k) - r.top) / r.exps * all -
+                            class_values.weight(k) * target) *
                                scale
                          : (float)NAN;
         });
@@ -230,7 +235,7 @@ template <bool W> static void cross_entropy_launch(struct step *s, struct device
     const struct cross_entropy_attrs *a =
         (const struct cross_entropy_attrs *)s->node->attrs;
     const float *z = (const float *)s->in[LABEL_LOSS_LOGITS];
-    terms<W> of = terms_of(a, (terms<W> *)nullptr);
+    terms<W> class_values = terms_of(a, (terms<W> *)nullptr);
 
     if (s->node->op == &op_cross_entropy) {
         targets t = targets_of(s, LABEL_LOSS_LAM);
@@ -238,10 +243,11 @@ template <bool W> static void cross_entropy_launch(struct step *s, struct device
 
         WITH_ROWS(t.classes, THREADS, N, {
             LAUNCH(dev, (sample_losses<THREADS, N, W>),
-                   row_blocks(dev, t.samples, THREADS), ROWS_BLOCK, 0, z, t, of, loss);
+                   row_blocks(dev, t.samples, THREADS), ROWS_BLOCK, 0, z, t, class_values,
+                   loss);
         });
-        LAUNCH(dev, (mean_loss<W>), 1, LAST_BLOCK, 0, (const double *)loss, t, of,
-               (float *)s->out[0]);
+        LAUNCH(dev, (mean_loss<W>), 1, LAST_BLOCK, 0, (const double *)loss, t,
+               class_values, (float *)s->out[0]);
         return;
     }
 
@@ -249,8 +255,8 @@ template <bool W> static void cross_entropy_launch(struct step *s, struct device
 
     WITH_ROWS(t.classes, THREADS, N, {
         LAUNCH(dev, (loss_gradient<THREADS, N, W>), row_blocks(dev, t.samples, THREADS),
-               ROWS_BLOCK, 0, z, t, of, (const float *)s->in[LABEL_LOSS_GRAD_DLOSS],
-               (float *)s->out[0]);
+               ROWS_BLOCK, 0, z, t, class_values,
+               (const float *)s->in[LABEL_LOSS_GRAD_DLOSS], (float *)s->out[0]);
     });
 }
 

@@ -257,7 +257,7 @@ size_t cublaslt_workspace(const struct cublaslt_plan *p)
 }
 
 cublasStatus_t cublaslt_try(struct device *dev, struct cublaslt_plan *p,
-                            const struct cublaslt_choice *with, const void *a,
+                            const struct cublaslt_choice *choice, const void *a,
                             const void *b, void *d, void *vector, void *workspace)
 {
     bool was = alloc_forbid(false); /* the library allocates here */
@@ -266,8 +266,9 @@ cublasStatus_t cublaslt_try(struct device *dev, struct cublaslt_plan *p,
 
     if (vector && vector != p->vector)
         set_vector(dev, p, vector);
-    status = p->c->Matmul(p->c->handle, p->desc, &alpha, b, p->b, a, p->a, &beta, d, p->d,
-                          d, p->d, &with->algo, workspace, with->workspace, dev->stream);
+    status =
+        p->c->Matmul(p->c->handle, p->desc, &alpha, b, p->b, a, p->a, &beta, d, p->d, d,
+                     p->d, &choice->algo, workspace, choice->workspace, dev->stream);
     (void)alloc_forbid(was);
     return status;
 }

@@ -67,7 +67,7 @@ void cublaslt_matmul_text(const struct cublaslt_matmul *w, struct strbuf *s);
 
 /* Launches with an algorithm other than p->choice, too. */
 cublasStatus_t cublaslt_try(struct device *dev, struct cublaslt_plan *p,
-                            const struct cublaslt_choice *with, const void *a,
+                            const struct cublaslt_choice *choice, const void *a,
                             const void *b, void *d, void *vector, void *workspace);
 
 /* cublaslt_choose.c: fills p->choice and p->number for the finished descriptors; returns

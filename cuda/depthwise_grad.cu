@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
     int chunk = (int)(blockIdx.x / (unsigned)k.tiles);
     float sum[K * K] = {};
 
-    if (p.on)
+    if (p.valid)
         for (int64_t q = (int64_t)chunk * k.high + p.row; q < k.rows;
              q += (int64_t)g.chunks * k.high) {
             int64_t row = q / g.out_w, image = row / g.out_h;

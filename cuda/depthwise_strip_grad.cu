@@ -121,10 +121,10 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
     int lane = (int)threadIdx.x % packs * N, channel = first + lane;
     unsigned chunk = blockIdx.x / (unsigned)k.groups, begin = chunk * k.chunk;
     unsigned end = k.strips - begin < k.chunk ? k.strips : begin + k.chunk;
-    bool on = line < k.lines && channel < k.channels;
+    bool valid = line < k.lines && channel < k.channels;
     float sum[K][N] = {};
 
-    for (unsigned q = begin + (unsigned)line; on && q < end; q += (unsigned)k.lines) {
+    for (unsigned q = begin + (unsigned)line; valid && q < end; q += (unsigned)k.lines) {
         strip_place p = strip_place_of(k.grid, S::COLUMNS, q);
         int pos = p.row * (KIND == STRIP_DOWN ? 2 : 1) + ky - k.pad_h;
         int column = S::first(p.column, k.pad_w);
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(THREADS, sizeof(T) == 2 ? 2 : 1)
             add_strip<K, KIND, false>(row, k.channels, mask, d, sum);
     }
     for (int turn = 0; turn < k.lines; turn++) {
-        if (on && turn == line)
+        if (valid && turn == line)
             UNROLL_WHOLE
             for (int e = 0; e < K * N; e++) {
                 float *pos = shared + (ky * K + e / N) * k.wide + lane + e % N;

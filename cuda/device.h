@@ -91,9 +91,9 @@ const char *cuda_hint(int error); /* hint for a cudaError_t, or NULL */
 /* Returns the blocks of `block` threads for n elements, `each` per thread. */
 static inline unsigned cuda_blocks(int64_t n, int block, int each)
 {
-    int64_t per = (int64_t)block * each;
+    int64_t per_block = (int64_t)block * each;
 
-    return (unsigned)((n + per - 1) / per);
+    return (unsigned)((n + per_block - 1) / per_block);
 }
 
 #ifdef __cplusplus

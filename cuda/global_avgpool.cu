@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
     place p = place_of<N>(t, (int)blockIdx.x % t.tiles);
     float sum[N] = {};
 
-    for (int64_t row = p.row; p.on && row < t.rows; row += UNROLL * t.high) {
+    for (int64_t row = p.row; p.valid && row < t.rows; row += UNROLL * t.high) {
         int64_t pos = (image * t.rows + row) * t.channels + p.channel;
         pack<T, N> a[UNROLL], b[UNROLL];
 
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
     int64_t row = (int64_t)(block % chunks) * t.high * PRODUCT_EACH + p.row;
     pack<T, N> f;
 
-    if (!p.on)
+    if (!p.valid)
         return;
     f = pack_load<N>(s + image * t.channels + p.channel);
     for (int e = 0; e < PRODUCT_EACH; e++, row += t.high) {

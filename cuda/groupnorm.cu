@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
     int64_t image = blockIdx.x / (unsigned)t.tiles;
     float sum[N] = {}, dot[N] = {}, m[N] = {}, r[N] = {};
 
-    if (p.on) {
+    if (p.valid) {
         for (int e = 0; e < N; e++) {
             int64_t g = image * k.n + (p.channel + e) / k.each;
 
@@ -147,12 +147,12 @@ __global__ void __launch_bounds__(BLOCK)
     float sum = 0, dot = 0;
 
     if (c < 0) {
-        const float *of = sums + (int64_t)(i / k.n) * 2 * k.channels;
+        const float *image_sums = sums + (int64_t)(i / k.n) * 2 * k.channels;
         float n = (float)k.pixels * (float)k.each;
 
         for (int e = i % k.n * k.each; e < (i % k.n + 1) * k.each; e++) {
-            sum += of[e] * weight[e];
-            dot += of[k.channels + e] * weight[e];
+            sum += image_sums[e] * weight[e];
+            dot += image_sums[k.channels + e] * weight[e];
         }
         means[2 * i] = sum / n;
         means[2 * i + 1] = dot / n;

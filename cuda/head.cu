@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(HEAD_BLOCK)
     for (int tile = (int)blockIdx.x; tile < h.tiles; tile += (int)gridDim.x) {
         head_pixel s = head_pixel_of(h, tile);
 
-        if (!s.on)
+        if (!s.valid)
             continue;
         head_logits(h, s, w, v, z);
 

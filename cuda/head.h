@@ -69,7 +69,7 @@ __device__ static inline void head_load_weights(const head<T> &h, float *w)
 struct head_pixel {
     int64_t pixel;
     int tap;
-    bool on; /* the pixel exists (the last tile may be incomplete) */
+    bool valid; /* the pixel exists (the last tile may be incomplete) */
 };
 
 template <class T>

@@ -82,8 +82,8 @@ __device__ static inline void dz_of(const head<T> &h, const class_weights &cw,
                                     const head_pixel &s, const double *total, float dloss,
                                     const float *w, float *z, float *d)
 {
-    int label = s.on ? head_label_of(h, s) : 0;
-    float weight = s.on ? cw.value[label] : 0, lse = 0, scale = 0;
+    int label = s.valid ? head_label_of(h, s) : 0;
+    float weight = s.valid ? cw.value[label] : 0, lse = 0, scale = 0;
 
     if (weight > 0) {
         lse = log_sum_exp<1>(z, h.classes);
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(HEAD_BLOCK,
         head_pixel s = head_pixel_of(h, tile);
         float v[HEAD_CHANNELS] = {}, d[HEAD_CHANNELS] = {};
 
-        if (s.on)
+        if (s.valid)
             head_logits(h, s, w, v, z);
         dz_of(h, cw, s, total, *dloss, w, z, d);
         for (int c = 0; c < HEAD_CHANNELS; c++)

@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
     int64_t row = (int64_t)(blockIdx.x / (unsigned)t.tiles) * t.high * ROUNDS + p.row;
     float g[N];
 
-    if (!p.on)
+    if (!p.valid)
         return;
     table_load<N>(gamma + p.channel, g);
     for (int i = 0; i < ROUNDS && row < t.rows; i++, row += t.high) {

@@ -79,21 +79,21 @@ __global__ void __launch_bounds__(BLOCK, ADDED && EACH == 3 ? 3 : 0)
 
     for (; first < s.rows; first += (int64_t)gridDim.x * per_block) {
         int64_t row = first + (int)threadIdx.x / s.lanes;
-        bool on = row < s.rows;
+        bool row_valid = row < s.rows;
         float sum = 0, squares = 0, mean, rstd;
         row_part a;
 
-        if (ADDED && on && (sizeof(T) == sizeof(H) || r.other))
+        if (ADDED && row_valid && (sizeof(T) == sizeof(H) || r.other))
             add_row(a, r, row, lane, s);
-        else if (on)
+        else if (row_valid)
             a.load(x + row * s.channels, lane, s);
-        if (on)
+        if (row_valid)
             row_part::each(lane, s, [&](int i, int) {
                 for (int k = 0; k < N; k++)
                     sum += a.v[i].get(k);
             });
         mean = lanes_sum<WIDE>(sum, s.lanes, shared) / (float)s.channels;
-        if (on)
+        if (row_valid)
             row_part::each(lane, s, [&](int i, int) {
                 for (int k = 0; k < N; k++) {
                     float d = a.v[i].get(k) - mean;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(BLOCK, ADDED && EACH == 3 ? 3 : 0)
             });
         rstd = layernorm_rstd(
             lanes_sum<WIDE>(squares, s.lanes, shared) / (float)s.channels, s.eps);
-        if (!on)
+        if (!row_valid)
             continue;
         if (lane == 0 && mean_)
             mean_[row] = mean;

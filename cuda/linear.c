@@ -29,7 +29,7 @@ struct linear_state {
         bool derived;
         int index;
         size_t offset; /* bytes */
-    } from[MATRICES];
+    } operand[MATRICES];
     int d, vector_out; /* indices of writes; vector_out may be -1 */
     int z_in, z_out;   /* indices of gelu's input among reads or writes, or -1 */
     bool bias;
@@ -44,14 +44,14 @@ static void read_matrix(struct region *r, struct graph *g, struct device *dev, i
     struct tensor *master = dtype_is_half(type) ? cuda_weights_master(t) : NULL;
 
     if (!master) {
-        st->from[i].index = region_read(r, t);
+        st->operand[i].index = region_read(r, t);
         return;
     }
     if (t->producer)
         region_duplicate(r, t->producer);
-    st->from[i].derived = true;
-    st->from[i].index = cuda_half_weights(r, g, dev, type);
-    st->from[i].offset = master->offset / sizeof(float) * dtype_size(type);
+    st->operand[i].derived = true;
+    st->operand[i].index = cuda_half_weights(r, g, dev, type);
+    st->operand[i].offset = master->offset / sizeof(float) * dtype_size(type);
 }
 
 enum { ALIGN = 256 }; /* bytes: alignment that the library may expect of its workspace */
@@ -159,7 +159,7 @@ static const char *linear_claim(struct region *r, struct graph *g, struct node *
     if (gelu)
         region_claim(r, gelu);
     region_claim(r, n);
-    st->from[A].index = region_read(r, x);
+    st->operand[A].index = region_read(r, x);
     read_matrix(r, g, dev, B, n->in[LINEAR_WEIGHT], x->dtype);
     if (st->bias)
         read_matrix(r, g, dev, VECTOR, n->in[LINEAR_BIAS], x->dtype);
@@ -204,7 +204,7 @@ static const char *data_grad_claim(struct region *r, struct graph *g, struct nod
     if (gelu)
         region_claim(r, gelu);
     region_claim(r, n);
-    st->from[A].index = region_read(r, dy);
+    st->operand[A].index = region_read(r, dy);
     read_matrix(r, g, dev, B, w, dy->dtype);
     st->d = region_write(r, gelu ? gelu->out[0] : n->out[0]);
     st->vector_out = st->z_out = -1;
@@ -262,8 +262,8 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
     if (bias)
         region_claim(r, bias);
     region_claim(r, w);
-    st->from[A].index = region_read(r, dy);
-    st->from[B].index = region_read(r, x);
+    st->operand[A].index = region_read(r, dy);
+    st->operand[B].index = region_read(r, x);
     st->d = region_write(r, w->out[0]);
     st->vector_out = bias ? region_write(r, bias->out[0]) : -1;
     st->z_in = st->z_out = -1;
@@ -274,10 +274,10 @@ static const char *weight_grad_claim(struct region *r, struct graph *g, struct n
 static void *matrix(const struct step *s, int i)
 {
     const struct linear_state *st = s->state;
-    int pos = st->from[i].index;
+    int pos = st->operand[i].index;
 
-    return st->from[i].derived ? (char *)s->derived[pos] + st->from[i].offset
-                               : s->in[pos];
+    return st->operand[i].derived ? (char *)s->derived[pos] + st->operand[i].offset
+                                  : s->in[pos];
 }
 
 static void linear_run(struct step *s, struct device *dev)

@@ -60,19 +60,20 @@ __device__ static inline void window_walk(const T *x, const maxpool &p,
     for (int kh = 0; kh < kernel; kh++)
         for (int kw = 0; kw < kernel; kw += LOADS) {
             pack<T, N> a[LOADS] = {};
-            bool in[LOADS];
+            bool inside[LOADS];
 
             UNROLL_WHOLE
             for (int u = 0; u < LOADS; u++) {
                 int h = top + kh, w = left + kw + u;
 
-                in[u] = (unsigned)h < (unsigned)p.in_h && (unsigned)w < (unsigned)p.in_w;
-                if (in[u])
+                inside[u] =
+                    (unsigned)h < (unsigned)p.in_h && (unsigned)w < (unsigned)p.in_w;
+                if (inside[u])
                     a[u] = pack_load<N>(x + (int64_t)((h * p.in_w + w) * p.packs) * N);
             }
             UNROLL_WHOLE
             for (int u = 0; u < LOADS; u++)
-                if (in[u])
+                if (inside[u])
                     each(a[u], kh * kernel + kw + u);
         }
 }
@@ -90,7 +91,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     float best[N], scale[N], shift[N], sign[N];
     pack<T, N> a;
 
-    if (!s.on)
+    if (!s.valid)
         return;
     if (NORM) {
         table_load<N>(f.scale + s.pack * N, scale);
@@ -100,9 +101,9 @@ __global__ void __launch_bounds__(POOL_THREADS)
         best[i] = -INFINITY;
         sign[i] = NORM && scale[i] < 0 ? -1.0f : 1.0f;
     }
-    window_walk<T, N, K>(x, p, s, [&](const pack<T, N> &from, int) {
+    window_walk<T, N, K>(x, p, s, [&](const pack<T, N> &pixel, int) {
         for (int i = 0; i < N; i++) {
-            float v = NORM ? from.get(i) * sign[i] : from.get(i);
+            float v = NORM ? pixel.get(i) * sign[i] : pixel.get(i);
 
             if (v > best[i] || v != v)
                 best[i] = v;
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     int won[N];
     places<P, N> a;
 
-    if (!s.on)
+    if (!s.valid)
         return;
     if (NORM) {
         table_load<N>(f.scale + s.pack * N, scale);
@@ -141,11 +142,11 @@ __global__ void __launch_bounds__(POOL_THREADS)
     }
     for (int i = 0; i < N; i++)
         won[i] = -1;
-    window_walk<T, N, K>(x, p, s, [&](pack<T, N> from, int place) {
+    window_walk<T, N, K>(x, p, s, [&](pack<T, N> pixel, int place) {
         if (NORM)
-            rectify<T, N>(&from, scale, shift, f.limit);
+            rectify<T, N>(&pixel, scale, shift, f.limit);
         for (int i = 0; i < N; i++) {
-            float v = from.get(i);
+            float v = pixel.get(i);
 
             if (won[i] < 0 || v > best[i] || v != v) {
                 best[i] = v;
@@ -182,7 +183,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     float sum[N] = {};
     pack<T, N> a;
 
-    if (!s.on)
+    if (!s.valid)
         return;
     for (int h = rows.first; h < rows.end; h++)
         for (int w = columns.first; w < columns.end; w += LOADS) {

@@ -14,7 +14,7 @@ struct maxpool {
     int64_t skip;                   /* elements of y before the first */
 };
 
-/* The channels of y start at channel `from` of `whole` (which may be y itself). */
+/* The channels of y start at channel `start` of `whole` (which may be y itself). */
 struct maxpool maxpool_of(const struct pool2d_attrs *a, const struct tensor *x,
                           const struct tensor *y, const struct tensor *whole,
                           int64_t start);

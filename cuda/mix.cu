@@ -116,10 +116,10 @@ __global__ void __launch_bounds__(BLOCK)
         walker k(p, (int)e);
 
         for (int m = 0; m < N; m++, k.next(p)) {
-            float mine = a.get(m), other = b.get(m);
+            float value = a.get(m), partner_value = b.get(m);
 
-            a.set(m, mix_value(&di, k.h, k.w, mine, other));
-            b.set(m, mix_value(&dj, k.h, k.w, other, mine));
+            a.set(m, mix_value(&di, k.h, k.w, value, partner_value));
+            b.set(m, mix_value(&dj, k.h, k.w, partner_value, value));
         }
         store_whole<T, N>(y + source + e, a);
         if (i != j)
@@ -144,14 +144,14 @@ __global__ void __launch_bounds__(BLOCK)
     struct mix_draw di = draw[i], dj = draw[j];
 
     for (int c = 0; c < PADDED; c++) {
-        float mine = 0, other = 0;
+        float value = 0, partner_value = 0;
 
         if (c < p.channels) {
-            mine = to_float(x[source * p.channels + c]);
-            other = to_float(x[partner * p.channels + c]);
+            value = to_float(x[source * p.channels + c]);
+            partner_value = to_float(x[partner * p.channels + c]);
         }
-        a.set(c, mix_value(&di, e / p.width, e % p.width, mine, other));
-        b.set(c, mix_value(&dj, e / p.width, e % p.width, other, mine));
+        a.set(c, mix_value(&di, e / p.width, e % p.width, value, partner_value));
+        b.set(c, mix_value(&dj, e / p.width, e % p.width, partner_value, value));
     }
     pack_store<T, PADDED>(y + source * PADDED, a);
     if (i != j)

@@ -56,8 +56,8 @@ __global__ void __launch_bounds__(BLOCK)
     __shared__ int32_t other[BLOCK];
     __shared__ float score[BLOCK];
     int t = (int)(blockIdx.x * BLOCK + threadIdx.x), k = (int)blockIdx.y;
-    int32_t own = t < z.tokens ? expert[(int64_t)t * z.top + k] : -1;
-    float mine = t < z.tokens ? best[t] : 0;
+    int32_t my_expert = t < z.tokens ? expert[(int64_t)t * z.top + k] : -1;
+    float my_score = t < z.tokens ? best[t] : 0;
     int count = 0;
 
     for (int i = 0; i <= k; i++)
@@ -70,10 +70,10 @@ __global__ void __launch_bounds__(BLOCK)
             score[threadIdx.x] = u < z.tokens ? best[u] : 0;
             __syncthreads();
             for (int j = 0; j < n; j++) {
-                bool before = z.prioritized ? moe_before(score[j], start + j, mine, t)
+                bool before = z.prioritized ? moe_before(score[j], start + j, my_score, t)
                                             : start + j < t;
 
-                count += other[j] == own && (i < k || before);
+                count += other[j] == my_expert && (i < k || before);
             }
         }
     if (t < z.tokens)

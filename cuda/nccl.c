@@ -385,11 +385,11 @@ void nccl_close(struct device *dev)
     free(n);
 }
 
-void nccl_host_waits(const struct device *dev, bool on)
+void nccl_host_waits(const struct device *dev, bool waiting)
 {
     const struct collective *group =
         dev->nccl && dev->nccl->comm ? dev->nccl->comm->group : NULL;
 
     if (group)
-        group->waits(group, on);
+        group->waits(group, waiting);
 }

@@ -57,7 +57,7 @@ void nccl_captured(struct device *dev);
 void nccl_close(struct device *dev); /* closes all communicators and lanes */
 
 /* Marks that the host is waiting for the device, and maybe for other ranks. */
-void nccl_host_waits(const struct device *dev, bool on);
+void nccl_host_waits(const struct device *dev, bool waiting);
 
 /* Opens the library once; dies if that fails or the library is too old. */
 const struct nccl_library *nccl_library(const char *device);

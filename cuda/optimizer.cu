@@ -67,20 +67,20 @@ static bool overlap(const struct tensor *a, const struct tensor *b)
            b->offset < a->offset + tensor_size(a);
 }
 
-/* True if `n` may run before `between` as well as after it. */
-static bool independent(const struct node *n, const struct node *between)
+/* True if `n` may run before `other` as well as after it. */
+static bool independent(const struct node *n, const struct node *other)
 {
     for (int i = 0; i < n->nout; i++) {
-        for (int k = 0; k < between->nin; k++)
-            if (overlap(n->out[i], between->in[k]))
+        for (int k = 0; k < other->nin; k++)
+            if (overlap(n->out[i], other->in[k]))
                 return false;
-        for (int k = 0; k < between->nout; k++)
-            if (overlap(n->out[i], between->out[k]))
+        for (int k = 0; k < other->nout; k++)
+            if (overlap(n->out[i], other->out[k]))
                 return false;
     }
     for (int i = 0; i < n->nin; i++)
-        for (int k = 0; k < between->nout; k++)
-            if (overlap(n->in[i], between->out[k]))
+        for (int k = 0; k < other->nout; k++)
+            if (overlap(n->in[i], other->out[k]))
                 return false;
     return true;
 }

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(POOL_THREADS) copy_pixels(const T *x, T *y, pa
     pixel_index s = pixel_index_of(p.blocks, p.packs, p.out_h, p.out_w);
     pack<T, N> a = {};
 
-    if (!s.on)
+    if (!s.valid)
         return;
 
     int64_t start = ((int64_t)s.image * p.in_h + s.h) * p.in_w + s.w;

@@ -12,7 +12,7 @@ enum { POOL_THREADS = 256 };
 /* One pack of channels of one position, in one image's share of the grid. */
 struct pixel_index {
     int image, pack, h, w;
-    bool on;
+    bool valid;
 };
 
 /* blocks: per image of h x w positions */

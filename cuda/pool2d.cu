@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     float best[N];
     pack<T, N> a;
 
-    if (!s.on)
+    if (!s.valid)
         return;
 
     int64_t image = (int64_t)s.image * p.in_h * p.in_w;
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     int won[N];
     pack<T, N> a;
 
-    if (!s.on)
+    if (!s.valid)
         return;
 
     int64_t image = (int64_t)s.image * p.in_h * p.in_w;

@@ -119,13 +119,13 @@ HOST_DEVICE static inline void taps_within(const qlayer_axis &a, divider dilatio
                                            int pos, int *lo, int *hi)
 {
     int first = pos * a.stride - a.pad;
-    int below =
+    int first_tap =
         first < 0 ? (int)divide(dilation, (unsigned)(-first + a.dilation - 1)) : 0;
-    int within =
+    int end_tap =
         first < a.in ? (int)divide(dilation, (unsigned)(a.in - 1 - first)) + 1 : 0;
 
-    *lo = below < a.taps ? below : a.taps;
-    *hi = within < a.taps ? within : a.taps;
+    *lo = first_tap < a.taps ? first_tap : a.taps;
+    *hi = end_tap < a.taps ? end_tap : a.taps;
     *hi = *hi > *lo ? *hi : *lo;
 }
 

@@ -82,12 +82,13 @@ __global__ void __launch_bounds__(BLOCK)
             int64_t h = row % k.out_h * k.stride_h - k.pad_h + (int64_t)a * k.dilation_h;
             int64_t v = pos % k.out_w * k.stride_w - k.pad_w + (int64_t)b * k.dilation_w;
             const B *src = x + ((image * k.in_h + h) * k.in_w + v) * k.in + first;
-            const float *with = w + (((int64_t)o * k.kernel_h + a) * k.kernel_w + b) * ni;
+            const float *weights =
+                w + (((int64_t)o * k.kernel_h + a) * k.kernel_w + b) * ni;
 
             if (h < 0 || h >= k.in_h || v < 0 || v >= k.in_w)
                 continue;
             for (int c = 0; c < ni; c++)
-                sum += (int)src[c] * (int)with[c];
+                sum += (int)src[c] * (int)weights[c];
         }
     y[i] = qlayer_result(sum, *x_scale, scale[o], bias, o);
 }

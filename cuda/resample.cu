@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(POOL_THREADS)
     float sum[N] = {};
     pack<T, N> a;
 
-    if (!s.on)
+    if (!s.valid)
         return;
 
     taps_at rows = taps_of(table, p.rows, s.h), columns = taps_of(table, p.columns, s.w);

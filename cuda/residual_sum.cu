@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
     int64_t row = (int64_t)(blockIdx.x / (unsigned)t.tiles) * t.high * ROUNDS + p.row;
     float scale[N];
 
-    if (!p.on)
+    if (!p.valid)
         return;
     if (gamma)
         table_load<N>(gamma + p.channel, scale);

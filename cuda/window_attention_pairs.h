@@ -94,26 +94,27 @@ __device__ static inline void pairs_of(const attention &k, const unit &u, const 
         int row = tile_gemm_row(a), column = tile_gemm_x() + TILE_GEMM_SIDE * c;
         const token &query = t.query[KEYS ? column : row];
         int j = KEYS ? row : column;
-        bool on = query.pixel >= 0 && first + j < k.tokens;
+        bool valid = query.pixel >= 0 && first + j < k.tokens;
 
         dst.s[a][c] *= u.scale;
         dst.p[a][c] =
-            on ? expf(score(k, b, dst.s[a][c], query, t.key[j]) - lse[KEYS ? c : a]) : 0;
-        dst.m[a][c] = on ? mask_of(k, u, query.pixel, first + j) : 0;
-        dst.da[a][c] = on ? dst.da[a][c] * dst.m[a][c] : 0;
+            valid ? expf(score(k, b, dst.s[a][c], query, t.key[j]) - lse[KEYS ? c : a])
+                  : 0;
+        dst.m[a][c] = valid ? mask_of(k, u, query.pixel, first + j) : 0;
+        dst.da[a][c] = valid ? dst.da[a][c] * dst.m[a][c] : 0;
     }
 }
 
 /* Writes one number of each pair for tile_gemm_mul(); the caller adds barriers. */
 template <class S, class F>
-__device__ static inline void store_pairs(const pair_tiles<S> &t, F of)
+__device__ static inline void store_pairs(const pair_tiles<S> &t, F pair_value)
 {
     UNROLL_WHOLE
     for (int i = 0; i < S::R * S::R; i++) {
         int a = i / S::R, c = i % S::R;
 
         t.pairs[tile_gemm_row(a) * S::PAIRS + tile_gemm_x() + TILE_GEMM_SIDE * c] =
-            of(a, c);
+            pair_value(a, c);
     }
 }
 

@@ -44,7 +44,7 @@ static mix_shape shape_of(const struct node *n, const struct tensor *map)
 struct column {
     int64_t index; /* element index of its first pixel */
     int window;
-    bool on;
+    bool valid;
 };
 
 __device__ static inline column column_of(const mix_shape &k, int head, int64_t i)
@@ -59,7 +59,8 @@ __device__ static inline column column_of(const mix_shape &k, int head, int64_t 
 /* Returns the element index of a column's token; -1: padding, or no such token. */
 __device__ static inline int64_t element(const mix_shape &k, const column &c, int token)
 {
-    int p = c.on && token < k.tokens ? window_grid_pixel(&k.grid, c.window, token) : -1;
+    int p =
+        c.valid && token < k.tokens ? window_grid_pixel(&k.grid, c.window, token) : -1;
 
     return p < 0 ? -1 : c.index + (int64_t)p * k.channels;
 }
@@ -88,11 +89,11 @@ __device__ static inline void load_weight(const mix_shape &k, const T *w, bool t
 
     for (int e = (int)threadIdx.x; e < SIDE * DEPTH; e += TILE_GEMM_THREADS) {
         int i = transposed ? e % SIDE : e / DEPTH, j = transposed ? e / SIDE : e % DEPTH;
-        bool on = row + i < n && column + j < n;
+        bool inside = row + i < n && column + j < n;
         int64_t pos = transposed ? (int64_t)(column + j) * n + row + i
                                  : (int64_t)(row + i) * n + column + j;
 
-        dst[i * DEEP_STRIDE + j] = on ? to_float(w[pos]) : 0;
+        dst[i * DEEP_STRIDE + j] = inside ? to_float(w[pos]) : 0;
     }
 }
 

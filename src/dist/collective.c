@@ -271,7 +271,7 @@ static const struct collective *part_of_members(int n)
     return &part;
 }
 
-const struct collective *dist_neighbours(int n)
+const struct collective *dist_neighbors(int n)
 {
     static const struct collective *neighbors;
 

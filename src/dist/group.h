@@ -61,11 +61,11 @@ void dist_broadcast(void *x, int n);
 
 /*
  * The collective of programs (ops/all_reduce.h): of all processes, or with
- * dist_neighbours of the n processes with the same rank / n, where n divides the world.
- * Returns NULL for a single process. All processes make the call, and dist_neighbours
+ * dist_neighbors of the n processes with the same rank / n, where n divides the world.
+ * Returns NULL for a single process. All processes make the call, and dist_neighbors
  * always with the same n.
  */
 const struct collective *dist_collective(void);
-const struct collective *dist_neighbours(int n);
+const struct collective *dist_neighbors(int n);
 
 #endif

@@ -15,7 +15,7 @@
  * the way back are part of the op (ops/window_grid.h): the map is rolled by the shift,
  * then padded below and on the right to whole windows. A padded token takes part as key
  * and value; its q, k and v are `pad` (the bias of the qkv layer: what that makes of
- * zeros), or zeros. mask is -100 between tokens that only the roll made neighbours, else
+ * zeros), or zeros. mask is -100 between tokens that only the roll made neighbors, else
  * 0. This is timm's SwinTransformerBlock (huggingface/pytorch-image-models: timm/models/
  * swin_transformer.py, swin_transformer_v2.py). ViT is the case of one window: [B,1,N,3C]
  * and a window of 0.

@@ -222,7 +222,7 @@ static const struct collective *norms_of(const struct config *cfg)
             cfg, KEYS("MODEL.SYNC_BN_GROUP"),
             "MODEL.SYNC_BN_GROUP: %d processes cannot be divided into groups of %d",
             world, n);
-    return dist_neighbours(n);
+    return dist_neighbors(n);
 }
 
 void plan_meet(const struct config *cfg)
