@@ -269,11 +269,11 @@ static void test_write_shared(void **state)
     (void)state;
     for (int i = 0; i < WRITERS; i++)
         if (fork() == 0) {
-            char mine[LEN];
+            char content[LEN];
 
-            memset(mine, 'a' + i, LEN);
+            memset(content, 'a' + i, LEN);
             for (int k = 0; k < ROUNDS; k++)
-                if (atomic_write_shared(path, mine, LEN))
+                if (atomic_write_shared(path, content, LEN))
                     _exit(1);
             _exit(0);
         }

@@ -44,10 +44,10 @@ static void test_pixels(void **state)
 
     (void)state;
     for (int classes = LEAST; classes <= MOST; classes++) {
-        int with = worst(classes, classes + pixel_gap(classes));
+        int reads = worst(classes, classes + pixel_gap(classes));
 
-        if (with != 1)
-            fail_msg("%d classes: %d reads meet in a bank", classes, with);
+        if (reads != 1)
+            fail_msg("%d classes: %d reads meet in a bank", classes, reads);
         met += worst(classes, classes) > 1;
     }
     /* without gaps, as in published tables of bank conflicts */

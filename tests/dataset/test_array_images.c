@@ -134,7 +134,7 @@ static struct dataset *open_split(const char *storage, const char *dir, const ch
 
 /* Five training files and one test file, with two images each; opens the folder itself or
  * its parent. */
-static void check_cifar10(const char *above, const char *dir, const char *last_name)
+static void check_cifar10(const char *parent, const char *dir, const char *last_name)
 {
     struct dataset *d = open_split("cifar", dir, "train");
     struct strbuf name = STRBUF_INIT;
@@ -149,7 +149,7 @@ static void check_cifar10(const char *above, const char *dir, const char *last_n
     assert_non_null(strstr(name.buf, ":1"));
     strbuf_release(&name);
     dataset_close(d);
-    d = open_split("cifar", above, "val");
+    d = open_split("cifar", parent, "val");
     assert_int_equal(d->n, 1);
     check_image(d, 0, 3, 3);
     dataset_close(d);

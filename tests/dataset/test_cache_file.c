@@ -204,20 +204,20 @@ static void without_a_folder_images_are_decoded(void **state)
 static void a_link_is_not_followed(void **state)
 {
     char *dir = make_temp_dir(), *link = path_join(dir, "link"),
-         *own = path_join(dir, "own");
+         *user_file = path_join(dir, "own");
     struct strbuf why = STRBUF_INIT;
     struct stat st;
 
     (void)state;
     make_file(dir, "own", "", 0);
-    assert_int_equal(symlink(own, link), 0);
+    assert_int_equal(symlink(user_file, link), 0);
     assert_null(cache_file_open(link, 4, 1 << 16, &why));
     assert_true(why.len > 0);
-    assert_int_equal(stat(own, &st), 0);
+    assert_int_equal(stat(user_file, &st), 0);
     assert_int_equal(st.st_size, 0);
     strbuf_release(&why);
     free(link);
-    free(own);
+    free(user_file);
     remove_temp_dir(dir);
 }
 

@@ -126,12 +126,12 @@ static void files_have_several_names(void **state)
 
     (void)state;
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
-        char *dir = make_temp_dir(), *from = path_join(GOLDEN, rows[r].source);
+        char *dir = make_temp_dir(), *golden_file = path_join(GOLDEN, rows[r].source);
         struct dataset_source s = pack_source(dir, false);
         struct strbuf why = STRBUF_INIT;
         struct dataset *d;
 
-        golden_copy_file(from, dir, rows[r].dst);
+        golden_copy_file(golden_file, dir, rows[r].dst);
         s.split = rows[r].split;
         if (!storage_find(rows[r].storage)->check(&s, &why))
             fail_msg("%s: %s", rows[r].dst, why.buf);
@@ -139,7 +139,7 @@ static void files_have_several_names(void **state)
         assert_int_equal(d->n, GOLDEN_N);
         golden_expect_image(d, GOLDEN_N - 1);
         dataset_close(d);
-        free(from);
+        free(golden_file);
         remove_temp_dir(dir);
     }
 }

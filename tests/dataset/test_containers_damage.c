@@ -158,7 +158,7 @@ static unsigned damaged(const char *storage, const char *dir)
 static void damage_stays_where_it_is(void **state)
 {
     static const struct {
-        const char *folder, *file, *without;
+        const char *folder, *file, *missing;
         int64_t offset;
         unsigned bad;
     } rows[] = {
@@ -182,8 +182,8 @@ static void damage_stays_where_it_is(void **state)
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
         char *dir = golden_copy(rows[r].folder);
 
-        if (rows[r].without) {
-            char *path = path_join(dir, rows[r].without);
+        if (rows[r].missing) {
+            char *path = path_join(dir, rows[r].missing);
 
             assert_int_equal(damaged(rows[r].folder, dir), 0);
             assert_int_equal(unlink(path), 0);
@@ -201,7 +201,7 @@ static void damage_stays_where_it_is(void **state)
 static void a_damaged_lmdb_is_refused(void **state)
 {
     static const struct {
-        int64_t at;
+        int64_t offset;
         const char *bytes, *why;
     } rows[] = {
         {16, "x", "it is not an LMDB that this machine can read"},
@@ -220,7 +220,7 @@ static void a_damaged_lmdb_is_refused(void **state)
         char *dir = golden_copy("lmdb");
         struct opening o = {"lmdb", pack_source(dir, false)};
 
-        golden_write_at(dir, "train.lmdb/data.mdb", rows[r].at, rows[r].bytes);
+        golden_write_at(dir, "train.lmdb/data.mdb", rows[r].offset, rows[r].bytes);
         check_dies(open_and_close, &o, rows[r].why);
         remove_temp_dir(dir);
     }

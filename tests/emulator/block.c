@@ -47,7 +47,7 @@ static int barrier_sum, barrier_result, barrier_line;
  * on. */
 static unsigned ready[MAX_THREADS], ready_first, nready;
 
-static struct fiber *on; /* the running fiber */
+static struct fiber *running;
 static struct fiber *idle[MAX_THREADS];
 static int nidle;
 
@@ -65,13 +65,13 @@ static void set_current(unsigned t)
 /* Cached between launches, because resuming a thread must not cost divisions. */
 static void set_places(void)
 {
-    static dim3 of;
+    static dim3 shape;
 
-    if (of.x == blockDim.x && of.y == blockDim.y && of.z == blockDim.z)
+    if (shape.x == blockDim.x && shape.y == blockDim.y && shape.z == blockDim.z)
         return;
-    of = blockDim;
+    shape = blockDim;
     for (unsigned t = 0; t < nthread; t++)
-        place[t] = (uint3){t % of.x, t / of.x % of.y, t / of.x / of.y};
+        place[t] = (uint3){t % shape.x, t / shape.x % shape.y, t / shape.x / shape.y};
 }
 
 static void make_ready(unsigned t)
@@ -191,12 +191,12 @@ static void wait_ready(void)
 {
     unsigned t = current, next;
 
-    thread[t].fiber = on;
+    thread[t].fiber = running;
     if (!has_next()) {
         fiber_stop();
     } else if ((next = next_ready()) != t) {
-        on = thread[next].fiber;
-        fiber_switch(on);
+        running = thread[next].fiber;
+        fiber_switch(running);
     }
     set_current(t);
 }
@@ -212,13 +212,13 @@ static void run_block(void)
     shared_poison();
     while (ndone < nthread) {
         if (has_next()) {
-            on = thread[next_ready()].fiber;
+            running = thread[next_ready()].fiber;
         } else if (nstarted < nthread) {
-            on = take_fiber();
+            running = take_fiber();
         } else {
             stuck();
         }
-        fiber_run(on);
+        fiber_run(running);
     }
 }
 

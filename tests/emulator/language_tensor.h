@@ -31,20 +31,20 @@ static inline void emulator_load_all(const uint64_t *all)
 
     for (int lane = 0; lane < warpSize; lane++)
         for (int i = 0; i < 4; i++) {
-            const emulator_ldmatrix *mine = job(lane);
+            const emulator_ldmatrix *lane_job = job(lane);
             int down = lane / 4, across = lane % 4 * 2;
             uint32_t pair[2];
 
             for (int e = 0; e < 2; e++) {
-                int r = mine->columns ? across + e : down;
-                int c = mine->columns ? down : across + e;
+                int r = lane_job->columns ? across + e : down;
+                int c = lane_job->columns ? down : across + e;
                 const void *row = job(8 * i + r)->row;
 
                 if ((uintptr_t)row % 16)
-                    emulator_unaligned(mine->line);
+                    emulator_unaligned(lane_job->line);
                 pair[e] = ((const uint16_t *)row)[c];
             }
-            mine->dst[i] = pair[0] | pair[1] << 16;
+            lane_job->dst[i] = pair[0] | pair[1] << 16;
         }
 }
 

@@ -33,7 +33,7 @@ struct ranges {
 struct kernel_shared {
     const void *function;
     const char *symbol;
-    struct ranges own, helpers;
+    struct ranges body, helpers;
 };
 
 /* A file that holds kernels, and its symbols. */
@@ -156,7 +156,7 @@ static void find_ranges(struct kernel_shared *k, const struct object *o)
             continue;
         name = name_of(o, s) + 3;
         if (!strncmp(name, k->symbol + 2, len - 2) && name[len - 2] == 'E')
-            add_range(&k->own, o, s);
+            add_range(&k->body, o, s);
         else if (s->st_size <= HELPER_LIMIT)
             add_range(&k->helpers, o, s);
     }
@@ -200,7 +200,7 @@ void shared_select(const void *function)
 
 size_t shared_static(void)
 {
-    return kernel[chosen].own.bytes;
+    return kernel[chosen].body.bytes;
 }
 
 /* ---- before a launch, before a block ---- */
@@ -234,5 +234,5 @@ void shared_poison(void)
 {
     if (dynamic_size)
         memset(dynamic, 0xff, dynamic_size);
-    fill(&kernel[chosen].own);
+    fill(&kernel[chosen].body);
 }

@@ -28,9 +28,9 @@ static bool declare(const struct value *v, struct decl *d)
 static void check(const struct value *v, const struct decl *d, struct problems *p)
 {
     struct strbuf text = STRBUF_INIT;
-    struct cfgnode *into = cfgnode_new(), *src;
+    struct cfgnode *dst = cfgnode_new(), *src;
     struct value none = value_none();
-    struct cfgnode_entry *e = cfgnode_set(into, "K", &none, NULL);
+    struct cfgnode_entry *e = cfgnode_set(dst, "K", &none, NULL);
 
     e->name = "K";
     e->decl = *d;
@@ -39,11 +39,11 @@ static void check(const struct value *v, const struct decl *d, struct problems *
     strbuf_addstr(&text, "\n");
     src = yaml_read_text(text.buf, text.len, "line.yaml", p);
     fuzz_expect(src && !p->nerror, "a value is YAML");
-    cfgnode_merge(into, src, p);
+    cfgnode_merge(dst, src, p);
     fuzz_expect(!p->nerror, "which its key takes");
     fuzz_expect(value_equal(v, &e->value), "and has again");
     cfgnode_free(src);
-    cfgnode_free(into);
+    cfgnode_free(dst);
     strbuf_release(&text);
 }
 

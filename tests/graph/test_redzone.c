@@ -16,13 +16,13 @@ static void stray_run(struct step *s, struct device *dev)
 {
     float *x = (float *)s->in[0], *y = s->out[0];
     bool start = s->in_tensor[0]->memory == MEMORY_ARENA;
-    bool to = s->out_tensor[0]->memory == MEMORY_ARENA;
+    bool in_arena = s->out_tensor[0]->memory == MEMORY_ARENA;
     float stray = start && stray_read ? x[stray_read] : 0;
 
     (void)dev;
     for (int i = 0; i < TOY_LEN; i++)
         y[i] = x[i] * x[i] + 0 * stray;
-    if (to && stray_write)
+    if (in_arena && stray_write)
         y[stray_write] = 1;
 }
 
@@ -97,12 +97,12 @@ static void sizes(void **state)
     struct graph *g = graph_new(&toy_ops, false);
     struct builder b = {.g = g};
     struct tensor *x = toy_vec(&b, "x"), *y = toy_two(&b, &toy_mul, x, x);
-    struct compile_options with = {.redzones = true};
+    struct compile_options options = {.redzones = true};
     struct program *p;
 
     (void)state;
     graph_output(g, toy_two(&b, &toy_mul, y, x));
-    p = program_compile(g, &toy_plain, NULL, &with);
+    p = program_compile(g, &toy_plain, NULL, &options);
     assert_int_equal(program_need(p, MEMORY_ARENA), 64 + 3 * REDZONE);
     assert_int_equal(p->lower_bound, 64);
     assert_int_equal(y->offset, 2 * REDZONE);

@@ -373,11 +373,11 @@ static void holes_are_boxes(void **state)
         transform_label(&m, &t, &key, label, SIDE, SIDE, out);
         assert_memory_equal(out, label, N);
         for (int i = 0; i < N; i++) {
-            bool in = !memcmp(pixel + (ptrdiff_t)3 * i, t.fill, 3);
+            bool is_filled = !memcmp(pixel + (ptrdiff_t)3 * i, t.fill, 3);
 
-            pos = in && pos < 0 ? i : pos;
-            filled += in;
-            if (in)
+            pos = is_filled && pos < 0 ? i : pos;
+            filled += is_filled;
+            if (is_filled)
                 assert_true(i % SIDE - pos % SIDE >= 0 && i % SIDE - pos % SIDE < 10);
         }
         assert_int_equal(filled, 100);

@@ -38,7 +38,7 @@ static int paeth(int a, int b, int c)
 static void rows_are_unfiltered(void **state)
 {
     enum { N = 24 * 5, PAD = 16 };
-    uint8_t src[N + PAD], up[N + 2 * PAD] = {0}, to[N + 2 * PAD] = {0}, want[N];
+    uint8_t src[N + PAD], up[N + 2 * PAD] = {0}, dst[N + 2 * PAD] = {0}, want[N];
 
     (void)state;
     for (int i = 0; i < N + PAD; i++) {
@@ -56,9 +56,9 @@ static void rows_are_unfiltered(void **state)
                     want[i] = (uint8_t)(src[i] + guess[filter]);
                 }
                 memset(up, 0, PAD);
-                memset(to, 0, sizeof(to));
-                png_plain_unfilter(filter, step, src, up + PAD, to + PAD, (size_t)n);
-                if (memcmp(to + PAD, want, (size_t)n) != 0)
+                memset(dst, 0, sizeof(dst));
+                png_plain_unfilter(filter, step, src, up + PAD, dst + PAD, (size_t)n);
+                if (memcmp(dst + PAD, want, (size_t)n) != 0)
                     fail_msg("filter %d, %d bytes of %d", filter, n, step);
             }
 }

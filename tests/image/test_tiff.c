@@ -64,12 +64,12 @@ static void put(char *dst, uint32_t v, int n)
         dst[i] = (char)(v >> (8 * i));
 }
 
-/* Replaces `tag` by `as` with one 16-bit value. */
-static void set(char *data, uint32_t tag, uint32_t as, uint32_t v)
+/* Replaces `tag` by `type` with one 16-bit value. */
+static void set(char *data, uint32_t tag, uint32_t type, uint32_t v)
 {
     char *e = entry_of(data, tag);
 
-    put(e, as, 2);
+    put(e, type, 2);
     put(e + 2, 3, 2);
     put(e + 4, 1, 4);
     put(e + 8, v, 4);
@@ -100,7 +100,7 @@ static void others_have_a_reason(void **state)
 {
     static const struct {
         const char *name;
-        uint32_t tag, as, value;
+        uint32_t tag, type, value;
         const char *reason;
     } cases[] = {
         {"white.tif", BITS, BITS, 12, "12 bits per sample in a TIFF are not read"},
@@ -122,7 +122,7 @@ static void others_have_a_reason(void **state)
         size_t len;
         char *data = read_golden(cases[i].name, &len);
 
-        set(data, cases[i].tag, cases[i].as, cases[i].value);
+        set(data, cases[i].tag, cases[i].type, cases[i].value);
         decode_refuse(NULL, data, len, cases[i].reason);
         free(data);
     }

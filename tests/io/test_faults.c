@@ -23,7 +23,7 @@ enum mode { MODE_OFF, MODE_COUNT, MODE_FAIL, MODE_DIE, MODE_SHORT, MODE_EINTR };
 
 static struct {
     enum mode mode;
-    int at, calls, err;
+    int call, calls, err;
     char trace[64]; /* one letter per call */
 } fault;
 
@@ -36,7 +36,7 @@ static bool hit(char letter)
         return false;
     if (fault.calls < (int)sizeof(fault.trace) - 1)
         fault.trace[fault.calls] = letter;
-    now = fault.calls++ == fault.at;
+    now = fault.calls++ == fault.call;
     if (now && fault.mode == MODE_DIE)
         _exit(DEATH);
     errno = fault.err;
@@ -144,7 +144,7 @@ static int save_with(enum mode mode, int pos, int err, struct strbuf *why)
     int rc;
 
     memset(&fault, 0, sizeof(fault));
-    fault.at = pos;
+    fault.call = pos;
     fault.err = err;
     fault.mode = mode;
     rc = save(1, why);

@@ -165,12 +165,12 @@ static int feed(int fd, const char *path, const char *data, size_t len)
     return good;
 }
 
-static void damage(const char *of, int tensors, size_t every)
+static void damage(const char *source, int tensors, size_t every)
 {
     int fd = memfd_create("damaged", 0);
     char *path = xasprintf("/proc/self/fd/%d", fd);
     size_t len;
-    char *data = file_read(of, &len);
+    char *data = file_read(source, &len);
 
     assert_int_equal(feed(fd, path, data, len), tensors);
     for (size_t i = 0; i < len; i += every) {

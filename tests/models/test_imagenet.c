@@ -19,7 +19,7 @@ static void test_names(void **state)
 static void test_synsets(void **state)
 {
     static const struct {
-        int classes, at, id;
+        int classes, class_index, id;
     } row[] = {
         {IMAGENET_21K, 0, 4475},         {IMAGENET_21K, 9205, 3931044},
         {IMAGENET_21K, 15027, 9859684},  {IMAGENET_21K, 21842, 15102894},
@@ -32,7 +32,7 @@ static void test_synsets(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
         assert_int_equal(imagenet_synsets(row[i].classes, id), row[i].classes);
-        assert_int_equal(id[row[i].at], row[i].id);
+        assert_int_equal(id[row[i].class_index], row[i].id);
         for (int c = 1; c < row[i].classes; c++)
             assert_true(id[c] > id[c - 1]);
     }

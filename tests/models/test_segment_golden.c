@@ -248,17 +248,17 @@ static void check_net(const struct model *m, const struct backend *backend)
             .nested = (which)                                                            \
         }                                                                                \
     }
-#define DEEPLAB(title, which, stride, from, prefix)                                      \
+#define DEEPLAB(title, which, stride, encoder, prefix)                                   \
     {                                                                                    \
-        .name = (title), .family = &deeplab_family, .backbone = (from),                  \
+        .name = (title), .family = &deeplab_family, .backbone = (encoder),               \
         .backbone_prefix = (prefix), .arch = &(const struct deeplab)                     \
         {                                                                                \
             .kind = (which), .output_stride = (stride)                                   \
         }                                                                                \
     }
-#define PYRAMID(title, which, from, channels)                                            \
+#define PYRAMID(title, which, encoder, channels)                                         \
     {                                                                                    \
-        .name = (title), .family = &pyramid_family, .backbone = (from),                  \
+        .name = (title), .family = &pyramid_family, .backbone = (encoder),               \
         .backbone_prefix = "encoder.", .arch = &(const struct pyramid)                   \
         {                                                                                \
             .kind = (which), .width = (channels)                                         \

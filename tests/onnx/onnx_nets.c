@@ -73,7 +73,7 @@ static const struct ghost_block ghost[] = {
 };
 
 #define OWN(...)                                                                         \
-    .own = &(const struct model)                                                         \
+    .custom = &(const struct model)                                                      \
     {                                                                                    \
         __VA_ARGS__                                                                      \
     }
@@ -424,7 +424,8 @@ const struct onnx_net onnx_nets[] = {
 static const struct model *model_of(const struct onnx_net *net)
 {
     struct strbuf why = STRBUF_INIT;
-    const struct model *m = net->own ? net->own : model_find(net->type, net->model, &why);
+    const struct model *m =
+        net->custom ? net->custom : model_find(net->type, net->model, &why);
 
     if (!m)
         fail_msg("%s", why.buf);

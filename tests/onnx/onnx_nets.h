@@ -11,7 +11,7 @@
 
 struct onnx_net {
     const char *name;         /* of its golden file */
-    const struct model *own;  /* NULL: `type`, `model` of the table */
+    const struct model *custom; /* NULL: `type`, `model` of the table */
     const char *type, *model; /* MODEL.TYPE, MODEL.NAME */
     int height, width;
     bool fold_bn, quantized;

@@ -126,7 +126,7 @@ static size_t check_classes(const json_t *o, const json_t *shape, float smoothin
     struct tensor *in[3] = {z,
                             graph_input(&b, "labels", DTYPE_I32, LAYOUT_PLAIN, 1, z->dim),
                             graph_input(&b, "lam", DTYPE_F32, LAYOUT_PLAIN, 1, z->dim)};
-    float logits[MOST], own[MOST];
+    float logits[MOST], lam_data[MOST];
     int32_t label[MOST];
     uint8_t narrow[MOST];
     size_t compared;
@@ -134,9 +134,9 @@ static size_t check_classes(const json_t *o, const json_t *shape, float smoothin
     read(o, "logits", z, logits);
     read_labels(labels, label, narrow);
     if (lam)
-        memcpy(own, lam, (size_t)z->dim[0] * sizeof(float));
+        memcpy(lam_data, lam, (size_t)z->dim[0] * sizeof(float));
     compared = check_loss(want, name, &b, &op_cross_entropy, &op_cross_entropy_grad, &a,
-                          in, (void *[]){logits, label, own}, lam ? 3 : 2);
+                          in, (void *[]){logits, label, lam_data}, lam ? 3 : 2);
     graph_free(b.g);
     return compared;
 }

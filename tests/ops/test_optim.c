@@ -83,23 +83,24 @@ static void fixture_release(struct fixture *f)
         f->backend->free(f->dev, f->base[m]);
 }
 
-static void transfer(struct fixture *f, enum memory m, void *host, size_t size, bool in)
+static void transfer(struct fixture *f, enum memory m, void *host, size_t size,
+                     bool upload)
 {
     if (!f->base[m])
         return;
-    if (in)
+    if (upload)
         f->backend->copy_in(f->dev, f->base[m], host, size);
     else
         f->backend->copy_out(f->dev, host, f->base[m], size);
 }
 
-static void transfer_all(struct fixture *f, bool in)
+static void transfer_all(struct fixture *f, bool upload)
 {
-    transfer(f, MEMORY_CONTROL, &f->m.control, sizeof(f->m.control), in);
-    transfer(f, MEMORY_GRADS, f->m.grads, sizeof(f->m.grads), in);
-    transfer(f, MEMORY_WEIGHTS, f->m.weights, sizeof(f->m.weights), in);
-    transfer(f, MEMORY_MOMENT1, f->m.moment1, sizeof(f->m.moment1), in);
-    transfer(f, MEMORY_MOMENT2, f->m.moment2, sizeof(f->m.moment2), in);
+    transfer(f, MEMORY_CONTROL, &f->m.control, sizeof(f->m.control), upload);
+    transfer(f, MEMORY_GRADS, f->m.grads, sizeof(f->m.grads), upload);
+    transfer(f, MEMORY_WEIGHTS, f->m.weights, sizeof(f->m.weights), upload);
+    transfer(f, MEMORY_MOMENT1, f->m.moment1, sizeof(f->m.moment1), upload);
+    transfer(f, MEMORY_MOMENT2, f->m.moment2, sizeof(f->m.moment2), upload);
 }
 
 /* Sets a learning rate of 0.25 and gradients of 1 for the first 8 weights, which are 0. */

@@ -63,16 +63,16 @@ static void test_escape(void **state)
 /* RFC 4648, 10. */
 static void test_base64(void **state)
 {
-    static const char *const of[][2] = {
+    static const char *const rows[][2] = {
         {"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
         {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++) {
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct strbuf s = STRBUF_INIT, want = STRBUF_INIT;
 
-        html_add_data(&s, "image/jpeg", of[i][0], strlen(of[i][0]));
-        strbuf_addf(&want, "src=\"data:image/jpeg;base64,%s\"", of[i][1]);
+        html_add_data(&s, "image/jpeg", rows[i][0], strlen(rows[i][0]));
+        strbuf_addf(&want, "src=\"data:image/jpeg;base64,%s\"", rows[i][1]);
         assert_string_equal(s.buf, want.buf);
         strbuf_release(&s);
         strbuf_release(&want);

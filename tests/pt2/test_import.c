@@ -38,7 +38,7 @@
     "],\"outputs\":[{\"as_tensor\":{\"name\":\"" out                                     \
     "\"}}],\"metadata\":{\"nn_module_stack\":\"a,,b;c,layer1.0,d\"},\"name\":\"" out     \
     "\"}"
-#define MEAN(of) NODE("mean.dim", T("self", of) "," L("dim", "2,3"), "y")
+#define MEAN(input) NODE("mean.dim", T("self", input) "," L("dim", "2,3"), "y")
 
 struct imported {
     struct pt2_program *p;

@@ -30,10 +30,10 @@ static bool memory(struct device *dev, struct device_memory *m)
 }
 
 /* This device has hurry(), as devices that time candidates have. */
-static bool hurry(struct device *dev, bool on)
+static bool hurry(struct device *dev, bool enabled)
 {
     (void)dev;
-    return on;
+    return enabled;
 }
 
 static struct backend backend;
@@ -138,17 +138,18 @@ static void test_said(void **state)
 
 static void test_checkpoint_saves(void **state)
 {
-    size_t plain = need_of(64, false), with = need_of(64, true);
+    size_t plain = need_of(64, false), checkpointed = need_of(64, true);
     struct strbuf why = STRBUF_INIT;
     struct config cfg;
     struct session s;
     char percent[60];
 
     (void)state;
-    assert_true(with < plain);
+    assert_true(checkpointed < plain);
     (void)snprintf(percent, sizeof(percent), ", %.0f %% less, and fit",
-                   100 - 100 * (double)(with + RESERVE) / (double)(plain + RESERVE));
-    bare(&s, &cfg, with + RESERVE);
+                   100 - 100 * (double)(checkpointed + RESERVE) /
+                             (double)(plain + RESERVE));
+    bare(&s, &cfg, checkpointed + RESERVE);
     session_compile(&s, &train);
     assert_false(fit_check(&s, &why));
     if (!strstr(why.buf, percent))

@@ -27,9 +27,9 @@ static int count(const struct run *r, int program, enum expr_opcode opcode)
 /* Returns the mean loss of some steps. */
 static double train(const char *tanh)
 {
-    bool with = !strcmp(tanh, "True");
-    enum expr_opcode value = with ? EXPR_GELU_TANH : EXPR_GELU;
-    enum expr_opcode other = with ? EXPR_GELU : EXPR_GELU_TANH;
+    bool uses_tanh = !strcmp(tanh, "True");
+    enum expr_opcode value = uses_tanh ? EXPR_GELU_TANH : EXPR_GELU;
+    enum expr_opcode other = uses_tanh ? EXPR_GELU : EXPR_GELU_TANH;
     struct run r;
     double loss;
 
@@ -42,8 +42,9 @@ static double train(const char *tanh)
     assert_int_equal(count(&r, SESSION_TRAIN, other), 0);
     assert_int_equal(count(&r, SESSION_EVAL, other), 0);
     assert_int_equal(
-        count(&r, SESSION_TRAIN, with ? EXPR_GELU_TANH_GRAD : EXPR_GELU_GRAD), BLOCKS);
-    assert_int_equal(r.s.build[SESSION_TRAIN].gelus, with ? BLOCKS : 0);
+        count(&r, SESSION_TRAIN, uses_tanh ? EXPR_GELU_TANH_GRAD : EXPR_GELU_GRAD),
+        BLOCKS);
+    assert_int_equal(r.s.build[SESSION_TRAIN].gelus, uses_tanh ? BLOCKS : 0);
     for (int i = 0; i < STEPS; i++) {
         static uint8_t pixels[BATCH * 32 * 32 * 3];
         int32_t labels[BATCH];

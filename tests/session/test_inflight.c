@@ -284,11 +284,11 @@ static void test_lockstep(void **state)
  */
 static void test_votes(void **state)
 {
-    static const int between[] = {0, 1, 3, 9};
+    static const int gaps[] = {0, 1, 3, 9};
     enum { VOTES = 8, STOPS = 4 };
 
     (void)state;
-    for (size_t k = 0; k < sizeof(between) / sizeof(between[0]); k++) {
+    for (size_t k = 0; k < sizeof(gaps) / sizeof(gaps[0]); k++) {
         struct device d = {0};
         float in_program = -1; /* where a batch puts its vote, and the program its mean */
         struct inflight_place place = {.dst = {[BATCH_VOTE] = &in_program},
@@ -304,7 +304,7 @@ static void test_votes(void **state)
             inflight_input(&q, &place, &b);
             inflight_vote(&q, &in_program);
             inflight_ran(&q, NULL, NULL);
-            for (int n = 0; i % 3 == 2 && n < between[k]; n++)
+            for (int n = 0; i % 3 == 2 && n < gaps[k]; n++)
                 spend(&q, 1, NULL);
         }
         assert_int_equal(d.syncs, 0);

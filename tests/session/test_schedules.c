@@ -170,11 +170,11 @@ static void test_plateau(void **state)
         json_array_foreach(rates, k, lr)
         {
             double want = json_number_value(lr), got = control_lr(&s, (int64_t)k, p.lr);
-            const json_t *of = json_array_get(score, k);
+            const json_t *number = json_array_get(score, k);
 
             if (!(fabs(got - want) <= 1e-12 * want))
                 fail_msg("run %zu, epoch %zu: %.17g, not %.17g", i, k, got, want);
-            p.score = json_is_number(of) ? json_number_value(of) : (double)NAN;
+            p.score = json_is_number(number) ? json_number_value(number) : (double)NAN;
             if ((int64_t)k + 1 > s.warmup)
                 (void)plateau_judge(&p, &s);
         }

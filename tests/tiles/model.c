@@ -23,7 +23,7 @@ bool amx_usable(void)
 }
 
 static _Thread_local struct {
-    bool on;
+    bool active;
     struct tile_shapes shape;
     uint8_t tile[TILES][TILE_ROWS][TILE_LINE];
 } model;
@@ -31,7 +31,7 @@ static _Thread_local struct {
 /* Returns its number of rows; sets *bytes to their length. */
 static int rows_of(int t, int *bytes)
 {
-    if (!model.on || t < 0 || t >= TILES)
+    if (!model.active || t < 0 || t >= TILES)
         BUG("tile %d is used without a configuration", t);
     *bytes = model.shape.row_bytes[t];
     return model.shape.rows[t];
@@ -48,7 +48,7 @@ void tile_config(const struct tile_shapes *s)
             BUG("tile %d has %d rows of %d bytes", t, s->rows[t], s->row_bytes[t]);
     memset(&model, 0, sizeof(model));
     model.shape = *s;
-    model.on = true;
+    model.active = true;
 }
 
 void tile_release(void)

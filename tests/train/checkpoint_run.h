@@ -19,7 +19,7 @@ int ckpt_teardown(void **state);
 void ckpt_store(const char *dst, const struct session *s, const struct run_state *state,
                 const struct class_list *classes, const char *config);
 void ckpt_write(struct run *r, const char *dst);
-void ckpt_damage(const char *file, long pos); /* flips one bit of the byte at `at` */
+void ckpt_damage(const char *file, long pos); /* flips one bit of the byte at `pos` */
 
 /* Fails the test unless both runs have the same bits in this memory. */
 void ckpt_same_array(struct run *a, struct run *b, enum memory m);

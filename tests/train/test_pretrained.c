@@ -156,19 +156,19 @@ static void test_skip(void **state)
 static void test_told(void **state)
 {
     char *path = path_join(ckpt_dir, "log.txt"), *text;
-    struct run src, to;
+    struct run src, dst;
     size_t len;
 
     (void)state;
     run_init(&src, NULL);
-    run_init(&to, (const char *[]){"MODEL.PRETRAINED_SKIP",
-                                   "['layer1.*', 'bn1.extra', 'head.*']", NULL});
+    run_init(&dst, (const char *[]){"MODEL.PRETRAINED_SKIP",
+                                    "['layer1.*', 'bn1.extra', 'head.*']", NULL});
     (void)run_weights(&src);
     src.weights[run_segment(&src, "bn1.bias")->offset + 2] = INFINITY;
     session_set(&src.s, MEMORY_WEIGHTS, src.weights);
     write_state_dict(&src, "", "");
     log_open(path);
-    load_pretrained(&to);
+    load_pretrained(&dst);
     log_close();
     text = file_read(path, &len);
     assert_non_null(strstr(text, "pretrained: bn1.bias: 1 of 16 values are not finite"));
@@ -179,7 +179,7 @@ static void test_told(void **state)
     free(text);
     free(path);
     run_release(&src);
-    run_release(&to);
+    run_release(&dst);
 }
 
 /* ---- Swin as published by Microsoft ---- */
@@ -292,32 +292,32 @@ static void test_microsoft(void **state)
 /* The rows of ImageNet-1k are selected from a 22k classifier whose row i contains i. */
 static void test_22k(void **state)
 {
-    struct run src, to;
+    struct run src, dst;
     const struct segment *a, *b;
     int64_t c;
 
     (void)state;
     run_init(&src, (const char *[]){SWIN, "MODEL.NUM_CLASSES", "21841", NULL});
-    run_init(&to, (const char *[]){SWIN, "MODEL.NUM_CLASSES", "1000", NULL});
+    run_init(&dst, (const char *[]){SWIN, "MODEL.NUM_CLASSES", "1000", NULL});
     (void)run_weights(&src);
     a = run_segment(&src, "head.fc.weight");
-    b = run_segment(&to, "head.fc.weight");
+    b = run_segment(&dst, "head.fc.weight");
     c = a->tensor->dim[1];
     for (int64_t i = 0; i < a->len; i++)
         src.weights[a->offset + i] = (float)(i / c);
     session_set(&src.s, MEMORY_WEIGHTS, src.weights);
     write_microsoft(&src);
-    load_pretrained(&to);
-    (void)run_weights(&to);
+    load_pretrained(&dst);
+    (void)run_weights(&dst);
     /* tench n01440764, goldfish n01443537, and toilet paper n15075141 */
-    assert_true(to.weights[b->offset] == 359);
-    assert_true(to.weights[b->offset + c] == 368);
-    assert_true(to.weights[b->offset + b->len - 1] == imagenet22k_rows[999]);
+    assert_true(dst.weights[b->offset] == 359);
+    assert_true(dst.weights[b->offset + c] == 368);
+    assert_true(dst.weights[b->offset + b->len - 1] == imagenet22k_rows[999]);
     for (int i = 1; i < IMAGENET_1K; i++) /* except one that is not in 22k */
         if (i != 850 && i != 851)
             assert_true(imagenet22k_rows[i] > imagenet22k_rows[i - 1]);
     run_release(&src);
-    run_release(&to);
+    run_release(&dst);
 }
 
 /* Loading replaces the old weights everywhere, including packed copies and EMAs. */

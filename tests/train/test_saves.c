@@ -247,7 +247,7 @@ static void put_file(const char *name)
 /* Files with user-chosen names are kept; leftovers of killed saves are removed. */
 static void test_other_files(void **state)
 {
-    static const char *const theirs[] = {
+    static const char *const user_files[] = {
         "ckpt_good.safetensors",
         "ckpt_epoch_.safetensors",
         "ckpt_epoch_1.safetensors.orig",
@@ -268,8 +268,8 @@ static void test_other_files(void **state)
     struct run a;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
-        put_file(theirs[i]);
+    for (size_t i = 0; i < sizeof(user_files) / sizeof(user_files[0]); i++)
+        put_file(user_files[i]);
     for (size_t i = 0; i < sizeof(left) / sizeof(left[0]); i++)
         put_file(left[i]);
     assert_false(saves_exist(ckpt_dir));
@@ -281,8 +281,8 @@ static void test_other_files(void **state)
         run_steps(&a, 1);
         assert_int_equal(save_now(&v, &a.s, &s, true, false), 0);
     }
-    for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
-        assert_true(count_files(theirs[i]) > 0);
+    for (size_t i = 0; i < sizeof(user_files) / sizeof(user_files[0]); i++)
+        assert_true(count_files(user_files[i]) > 0);
     assert_int_equal(count_files("ckpt_epoch_2"), 1);
     assert_int_equal(count_files("ckpt_epoch_0"), 0);
     run_release(&a);

@@ -27,9 +27,9 @@ static void check_case(const json_t *j)
 {
     bool suffix = json_is_true(json_object_get(j, "suffix"));
     struct weight_grid src = {field(j, "prefix"), field(j, "side"), suffix};
-    struct weight_grid to = {src.tokens, field(j, "to"), suffix};
+    struct weight_grid target = {src.tokens, field(j, "to"), suffix};
     int64_t rows = src.tokens + src.side * src.side, every = field(j, "every");
-    int64_t n = (to.tokens + to.side * to.side) * CHANNELS;
+    int64_t n = (target.tokens + target.side * target.side) * CHANNELS;
     const json_t *want = json_object_get(j, "y");
     float *x = xcalloc((size_t)(rows * CHANNELS), sizeof(*x));
     float *y = xcalloc((size_t)n, sizeof(*y));
@@ -37,7 +37,7 @@ static void check_case(const json_t *j)
 
     for (int64_t i = 0; i < rows * CHANNELS; i++)
         x[i] = (float)((double)(7919 * i % 101) / 50 - 1);
-    weight_grid_resize(x, src, y, to, CHANNELS,
+    weight_grid_resize(x, src, y, target, CHANNELS,
                        json_is_true(json_object_get(j, "geometric"))   ? GRID_GEOMETRIC
                        : json_is_true(json_object_get(j, "antialias")) ? GRID_ANTIALIAS
                                                                        : GRID_BICUBIC);
@@ -81,7 +81,7 @@ static void test_grid_of(void **state)
 static void test_beit(void **state)
 {
     enum { TOKENS = 3, FROM = 5, TO = 9 };
-    const struct weight_grid start = {TOKENS, FROM, true}, to = {TOKENS, TO, true};
+    const struct weight_grid start = {TOKENS, FROM, true}, target = {TOKENS, TO, true};
     struct tensor t = {.name = "blocks.0.attn.relative_position_bias_table",
                        .ndim = 2,
                        .dim = {TO * TO + TOKENS, CHANNELS}};
@@ -96,7 +96,7 @@ static void test_beit(void **state)
         x[i] = (float)(7919 * i % 101);
     assert_non_null(r);
     r->make(&beit_family, &t, x, file.dims, false, y);
-    weight_grid_resize(x, start, want, to, CHANNELS, GRID_GEOMETRIC);
+    weight_grid_resize(x, start, want, target, CHANNELS, GRID_GEOMETRIC);
     assert_memory_equal(y, want, sizeof(y));
     assert_memory_equal(y + TO * TO * CHANNELS, x + FROM * FROM * CHANNELS,
                         TOKENS * CHANNELS * sizeof(*y));

@@ -115,13 +115,13 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
 /* Fills descriptors created by the caller. */
 static cudnnStatus_t give_descriptors(const struct attribute *a, int64_t n, void *values)
 {
-    struct descriptor **into = values, *const *src = a->data;
+    struct descriptor **dst = values, *const *src = a->data;
 
     for (int64_t i = 0; i < n; i++) {
-        if (!descriptor_alive(into[i]) || into[i]->type != src[i]->type)
+        if (!descriptor_alive(dst[i]) || dst[i]->type != src[i]->type)
             return BAD("attribute %d: descriptor %lld is not one of type %d",
                        (int)a->name, (long long)i, (int)src[i]->type);
-        descriptor_assign(into[i], src[i]);
+        descriptor_assign(dst[i], src[i]);
     }
     return OK;
 }
@@ -136,7 +136,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
     const struct schema *s = bad ? NULL : schema_find(d->type, name);
     const struct attribute *a;
     int64_t ignored, n;
-    bool mine;
+    bool handled;
 
     if (bad)
         return bad;
@@ -150,8 +150,8 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
                       "attribute %d has type %d, not %d", (int)name, (int)s->type,
                       (int)type);
     count = count ? count : &ignored;
-    bad = plan_get(d, name, asked, count, values, &mine);
-    if (mine)
+    bad = plan_get(d, name, asked, count, values, &handled);
+    if (handled)
         return bad;
     a = descriptor_get(d, name);
     if (!a || a->type != type)

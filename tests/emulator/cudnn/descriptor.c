@@ -124,10 +124,10 @@ static cudnnStatus_t check_linked(const struct schema *s, int64_t count,
             if (!graph_roles((int)d[i]->type, &n))
                 return BAD("a descriptor of type %d is not an operation",
                            (int)d[i]->type);
-        } else if (d[i]->type != s->of)
+        } else if (d[i]->type != s->referenced)
             return refuse(CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE,
                           "attribute %d wants a descriptor of type %d, not %d",
-                          (int)s->name, (int)s->of, (int)d[i]->type);
+                          (int)s->name, (int)s->referenced, (int)d[i]->type);
     }
     return CUDNN_STATUS_SUCCESS;
 }

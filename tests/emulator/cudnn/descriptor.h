@@ -40,7 +40,7 @@ void descriptor_drop(struct descriptor *d);
  * memory is readable. */
 bool descriptor_alive(const struct descriptor *d);
 
-/* Copies `from` and finalizes d. */
+/* Copies `src` and finalizes d. */
 void descriptor_assign(struct descriptor *d, const struct descriptor *src);
 
 cudnnStatus_t descriptor_set(struct descriptor *d, cudnnBackendAttributeName_t name,

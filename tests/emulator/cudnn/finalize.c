@@ -269,9 +269,10 @@ static bool is_vector(const struct tensor *t, int64_t channels)
     return true;
 }
 
-static cudnnStatus_t check_vectors(const struct operands *o, int of, int begin, int end)
+static cudnnStatus_t check_vectors(const struct operands *o, int operand, int begin,
+                                   int end)
 {
-    int64_t channels = o->slot[of]->rank > 1 ? o->slot[of]->dims[1] : 0;
+    int64_t channels = o->slot[operand]->rank > 1 ? o->slot[operand]->dims[1] : 0;
 
     for (int s = begin; s <= end; s++)
         if (!(o->op.kind == KIND(BN_FINALIZE_STATISTICS) && s >= FIN_COUNT &&

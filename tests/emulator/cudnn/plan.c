@@ -196,10 +196,10 @@ static cudnnStatus_t get_results(const struct descriptor *d, int64_t asked,
     bool fallback =
         descriptor_int(d, CUDNN_ATTR_ENGINEHEUR_MODE, 0) == CUDNN_HEUR_MODE_FALLBACK;
     const char *why = graph_unsupported(g);
-    struct descriptor **into = values;
+    struct descriptor **descriptors = values;
 
     *count = 0;
-    if (asked == 0 || !into) {
+    if (asked == 0 || !descriptors) {
         *count = 40; /* an upper bound */
         return OK;
     }
@@ -208,7 +208,7 @@ static cudnnStatus_t get_results(const struct descriptor *d, int64_t asked,
         return OK;
     }
     for (int i = 0; i < NENGINE && *count < asked; i++) {
-        struct descriptor *made, *descriptor = into[*count];
+        struct descriptor *made, *descriptor = descriptors[*count];
 
         if (engines[i].fallback != fallback || !suits(&engines[i], g))
             continue;
@@ -263,9 +263,9 @@ static cudnnStatus_t get_text(char *text, int64_t asked, int64_t *count, void *v
 }
 
 cudnnStatus_t plan_get(struct descriptor *d, cudnnBackendAttributeName_t name,
-                       int64_t asked, int64_t *count, void *values, bool *mine)
+                       int64_t asked, int64_t *count, void *values, bool *handled)
 {
-    *mine = true;
+    *handled = true;
     switch ((int)name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
         return get_results(d, asked, count, values);
@@ -293,7 +293,7 @@ cudnnStatus_t plan_get(struct descriptor *d, cudnnBackendAttributeName_t name,
     default:
         break;
     }
-    *mine = false;
+    *handled = false;
     return OK;
 }
 

@@ -47,7 +47,7 @@ cudnnStatus_t plan_finalize(struct descriptor *d);
 /* Attributes set by the library: results, notes, workspace, text. Sets *mine for
  * these. */
 cudnnStatus_t plan_get(struct descriptor *d, cudnnBackendAttributeName_t name,
-                       int64_t asked, int64_t *count, void *values, bool *mine);
+                       int64_t asked, int64_t *count, void *values, bool *handled);
 
 /* json.c. Both return a new string or plan. */
 char *plan_to_json(const struct plan *p);

@@ -53,7 +53,7 @@ void run_reduction(const struct run *r, const struct op *op)
         y->v[i] = (float)sum[i];
 }
 
-/* Elements of `to` in memory order, read from the elements of `from`. */
+/* The offset of an element in memory, and its index. */
 struct place {
     int64_t offset, i;
 };

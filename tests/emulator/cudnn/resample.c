@@ -40,12 +40,12 @@ static double largest(const struct window *p, const float *x, int64_t oh, int64_
     for (int64_t i = 0; i < p->op->window[0] * p->op->window[1]; i++) {
         int64_t ih = row(p, oh, i / p->op->window[1]);
         int64_t iw = column(p, ow, i % p->op->window[1]);
-        bool in = inside(p, ih, iw);
+        bool in_image = inside(p, ih, iw);
         double v;
 
-        if (!in && p->op->phase == CUDNN_NEG_INF_PAD)
+        if (!in_image && p->op->phase == CUDNN_NEG_INF_PAD)
             continue;
-        v = in ? (double)x[(ih * p->w + iw) * p->c] : 0;
+        v = in_image ? (double)x[(ih * p->w + iw) * p->c] : 0;
         if (!any || v > best || (isnan(v) && !isnan(best))) {
             best = v;
             *index = i;

@@ -6,7 +6,7 @@
     {                                                                                    \
         .descriptor = D, .name = CUDNN_ATTR_##n, .type = CUDNN_TYPE_##t,                 \
         .other = CUDNN_TYPE_##u, .max = (m), .rule = SCHEMA_##r,                         \
-        .of = CUDNN_BACKEND_##o##_DESCRIPTOR,                                            \
+        .referenced = CUDNN_BACKEND_##o##_DESCRIPTOR,                                    \
     }
 #define PLAIN(n, t, m, r)     ROW(n, t, t, m, r, TENSOR)
 #define EITHER(n, t, u, m, r) ROW(n, t, u, m, r, TENSOR)

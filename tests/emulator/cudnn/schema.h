@@ -21,7 +21,7 @@ struct schema {
     cudnnBackendAttributeType_t type, other; /* two types may be allowed */
     int max;                                 /* elements */
     enum schema_rule rule;
-    cudnnBackendDescriptorType_t of; /* type of the referenced descriptor */
+    cudnnBackendDescriptorType_t referenced; /* type of the referenced descriptor */
 };
 
 bool schema_known(cudnnBackendDescriptorType_t type);

@@ -191,14 +191,14 @@ float value_tf32(float f)
 void walk_start(struct walk *w, const struct value *shape, const struct value *a,
                 const struct value *b, const struct value *c)
 {
-    const struct value *with[3] = {a, b, c};
+    const struct value *operand[3] = {a, b, c};
 
     memset(w, 0, sizeof(*w));
     w->shape = shape;
     order_of(shape->rank, w->order);
     for (int k = 0; k < 3; k++)
-        for (int i = 0; with[k] && i < shape->rank; i++)
-            w->step[k][i] = with[k]->dims[i] == 1 ? 0 : with[k]->step[i];
+        for (int i = 0; operand[k] && i < shape->rank; i++)
+            w->step[k][i] = operand[k]->dims[i] == 1 ? 0 : operand[k]->step[i];
 }
 
 bool walk_next(struct walk *w)

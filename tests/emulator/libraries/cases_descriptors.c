@@ -19,21 +19,21 @@ static void *filter(struct api *a, int64_t uid)
 
 /* ---- tensors ---- */
 
-/* All attributes except `without`. */
+/* All attributes except `missing`. */
 static void tensor(struct api *a, int64_t align, const int64_t *d, const int64_t *s,
-                   int nstride, int without)
+                   int nstride, int missing)
 {
     void *t = NEW(TENSOR);
 
-    if (without != CUDNN_ATTR_TENSOR_DATA_TYPE)
+    if (missing != CUDNN_ATTR_TENSOR_DATA_TYPE)
         api_set_enum(a, t, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, F32);
-    if (without != CUDNN_ATTR_TENSOR_DIMENSIONS)
+    if (missing != CUDNN_ATTR_TENSOR_DIMENSIONS)
         api_set(a, t, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, d);
-    if (without != CUDNN_ATTR_TENSOR_STRIDES)
+    if (missing != CUDNN_ATTR_TENSOR_STRIDES)
         api_set(a, t, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, nstride, s);
-    if (without != CUDNN_ATTR_TENSOR_UNIQUE_ID)
+    if (missing != CUDNN_ATTR_TENSOR_UNIQUE_ID)
         api_set_int(a, t, CUDNN_ATTR_TENSOR_UNIQUE_ID, 1);
-    if (without != CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)
+    if (missing != CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)
         api_set_int(a, t, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, align);
     (void)api_done(a, t);
 }

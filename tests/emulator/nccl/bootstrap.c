@@ -47,9 +47,9 @@ static struct addrinfo *resolve(const char *address)
 /* Rank 0: sends the path to each of the others. */
 static const char *serve(const struct addrinfo *addrinfo, int world, const char *path)
 {
-    int on = 1, s = socket(AF_INET, SOCK_STREAM, 0);
+    int enable = 1, s = socket(AF_INET, SOCK_STREAM, 0);
 
-    (void)setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    (void)setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &enable, sizeof(enable));
     if (bind(s, addrinfo->ai_addr, addrinfo->ai_addrlen) || listen(s, world))
         return "bind: Address already in use";
     for (int i = 1; i < world; i++) {

@@ -18,7 +18,7 @@ struct fixture {
 void fixture_init(struct fixture *f);
 void fixture_release(struct fixture *f);
 
-/* Copies `from`, a device buffer, to f->host, after the work in the stream. */
+/* Copies `src`, a device buffer, to f->host, after the work in the stream. */
 void fixture_fetch(struct fixture *f, const void *src);
 
 #endif

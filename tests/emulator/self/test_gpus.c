@@ -83,10 +83,10 @@ static void exchange(const struct collective *c, void *x, int n)
     (void)pthread_barrier_wait(&meeting.barrier);
 }
 
-static void waits(const struct collective *c, bool on)
+static void waits(const struct collective *c, bool waiting)
 {
     (void)c;
-    (void)on;
+    (void)waiting;
 }
 
 struct worker {
