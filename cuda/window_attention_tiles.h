@@ -117,7 +117,7 @@ __device__ static inline float row_of_16_sum(float v)
  */
 template <class S>
 __device__ static inline void normalize_rows(const attention &k, float *tile,
-                                        float (&norm)[S::R])
+                                             float (&norm)[S::R])
 {
     UNROLL_WHOLE
     for (int a = 0; a < S::R; a++) {
