@@ -85,6 +85,7 @@ static struct device *cpu_open(const struct device_options *o)
     dev->onednn = onednn_open();
     dev->loops = loops_best();
     dev->amx = amx_usable();
+    dev->widen = !dev->amx && !loops_dot_is_fast(dev->loops);
     dev->cache = cache_size();
     (void)snprintf(dev->text, sizeof(dev->text), "%d thread%s, %s%s, oneDNN %s",
                    dev->threads, dev->threads == 1 ? "" : "s", dev->loops->isa,

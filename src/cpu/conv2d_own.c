@@ -59,9 +59,9 @@ static void find_linear(struct conv_shape *s, const struct tensor *x,
 }
 
 /* Fills in the shape of a node; x and y are those of the forward convolution. */
-static const char *find_shape(struct conv_shape *s, const struct conv_loops *loops,
-                              const struct node *n, const struct tensor *x,
-                              const struct tensor *y)
+static const char *find_shape(struct conv_shape *s, const struct device *dev,
+                              const struct conv_loops *loops, const struct node *n,
+                              const struct tensor *x, const struct tensor *y)
 {
     const struct conv2d_attrs *a = n->attrs;
     bool depthwise;
@@ -74,6 +74,7 @@ static const char *find_shape(struct conv_shape *s, const struct conv_loops *loo
         if (tensor_len(x) / tensor_channels(x) > INT32_MAX)
             return "more than 2^31 rows";
         find_linear(s, x, y);
+        s->widen = dev->widen;
         return NULL;
     }
     depthwise =
@@ -106,6 +107,7 @@ static const char *find_shape(struct conv_shape *s, const struct conv_loops *loo
         .dilation_w = a->dilation_w,
         .groups = a->groups,
         .depthwise = depthwise,
+        .widen = dev->widen,
     };
     return NULL;
 }
@@ -234,7 +236,8 @@ static const char *claim_forward(struct region *r, const struct graph *g, struct
         why = chain_decline(&f, g, loops);
     st->loops = loops;
     if (!why)
-        why = find_shape(&st->shape, loops, f.conv, f.conv->in[CONV2D_X], f.conv->out[0]);
+        why = find_shape(&st->shape, dev, loops, f.conv, f.conv->in[CONV2D_X],
+                         f.conv->out[0]);
     if (!why)
         why = loops->forward_can(dev, &st->shape);
     if (!why)
@@ -278,7 +281,7 @@ static const char *claim_data_grad(struct region *r, const struct graph *g,
     st->loops = loops;
     why = loops_decline(loops, g);
     if (!why)
-        why = find_shape(&st->shape, loops, grad, grad->out[0],
+        why = find_shape(&st->shape, dev, loops, grad, grad->out[0],
                          grad->in[CONV2D_DATA_GRAD_DY]);
     if (!why)
         why = loops->data_grad_can(dev, &st->shape);
@@ -380,7 +383,7 @@ static const char *claim_weight_grad(struct region *r, const struct graph *g,
     st->loops = loops;
     why = loops_decline(loops, g);
     if (!why)
-        why = find_shape(&st->shape, loops, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
+        why = find_shape(&st->shape, dev, loops, weight, weight->in[CONV2D_WEIGHT_GRAD_X],
                          weight->in[CONV2D_WEIGHT_GRAD_DY]);
     if (!why)
         why = loops->weight_grad_can(dev, &st->shape);

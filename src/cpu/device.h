@@ -16,6 +16,7 @@ struct device {
     struct onednn *onednn;
     const struct loops *loops;
     bool amx;                         /* AMX tiles may be used (cpu/amx.h) */
+    bool widen;                       /* GEMMs of bf16 are faster in fp32 */
     struct kernel_table *table;       /* measured choices (cpu/kernel_table.h) */
     const struct collective *travels; /* group whose gradients are being sent, or NULL */
     struct block *block;              /* memory from alloc() */

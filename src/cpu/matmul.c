@@ -103,8 +103,9 @@ static void load(enum dtype t, const void *x, int64_t pos, int64_t step, int64_t
         load_near(t, x, pos, n, dst);
     else
         for (int64_t i = 0; i < n; i++)
-            dst[i] = t == DTYPE_F32 ? ((const float *)x)[pos + i * step]
-                                    : bf16_to_float(((const uint16_t *)x)[pos + i * step]);
+            dst[i] = t == DTYPE_F32
+                         ? ((const float *)x)[pos + i * step]
+                         : bf16_to_float(((const uint16_t *)x)[pos + i * step]);
 }
 
 /* Copies the transpose of n rows [width], `step` apart: dst[i * next + k] is element i of row
@@ -182,7 +183,8 @@ static void pack_panel(const struct job *j, int64_t pos, int64_t n, const struct
     memset(w->panel, 0, (size_t)(sums * GEMM_PANEL) * sizeof(*dst));
     for (int64_t k = 0; k < n; k++)
         load_near(t, b, pos + k * column, a->sums, w->panel + k * sums);
-    j->dev->loops->conv.gemm_pack(w->panel, sums, sums, GEMM_PANEL, true, false, dst);
+    j->dev->loops->conv.gemm_pack(w->panel, sums, sums, GEMM_PANEL, true, GEMM_FLOATS,
+                                  dst);
 }
 
 /* Loads rows of a from element `pos` on. */

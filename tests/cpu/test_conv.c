@@ -365,12 +365,15 @@ static bool is_quick(const struct conv_shape *s)
 static int check_types(const struct device *dev, const struct set *set,
                        const struct conv_shape *s)
 {
-    struct conv_shape other = *s;
+    struct conv_shape other = *s, widened = *s;
+    int taken;
 
     if (getenv("TEST_NO_SLOW") && !is_quick(s))
         return 0;
     other.type = DTYPE_F32;
-    return check_shape(dev, set, s) + check_shape(dev, set, &other);
+    taken = check_shape(dev, set, s) + check_shape(dev, set, &other);
+    widened.widen = true;
+    return set != &gemm ? taken : taken + check_shape(dev, set, &widened);
 }
 
 /* loops: the device's loops; NULL: the best of this machine */

@@ -22,6 +22,7 @@ struct conv_shape {
     int kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
     int groups;             /* 0: one */
     bool depthwise, linear; /* linear: a layer on rows, as a 1 x 1 convolution */
+    bool widen;             /* GEMMs widen bf16 to fp32 (struct device) */
 };
 
 static inline int conv_groups(const struct conv_shape *s)

@@ -7,6 +7,7 @@ enum {
     UNIT = GEMM_RIGHT, /* channels that the loops process at a time */
     PANEL = GEMM_PANEL,
     ROWS = 8 * GEMM_ROWS, /* results at a time */
+    WIDENED_DEPTH = 4096,
 };
 
 static const char *shape_can(const struct device *dev, const struct conv_shape *s)
@@ -22,15 +23,25 @@ static const char *shape_can(const struct device *dev, const struct conv_shape *
     return NULL;
 }
 
-/* In bf16 rows are read as 32-bit words, each a pair of channels. */
+/* Pairs of bf16 are read as 32-bit words, each with two channels of a row. */
 static const char *pairs_can(const struct device *dev, const struct conv_shape *s)
 {
     if (!dev->loops->conv.gemm_pairs)
-        return "bf16 only with AVX-512 BF16";
+        return "pairs of bf16 only with AVX-512 BF16";
     if (s->kernel_h * s->kernel_w > 1)
         return "in bf16 1 x 1 only";
     return s->c % (2 * UNIT) || s->k % (2 * UNIT) ? "multiples of 32 channels only"
                                                   : NULL;
+}
+
+/* A thread's copies of widened rows must fit its caches. */
+static const char *widened_can(const struct conv_shape *s)
+{
+    int64_t taps = (int64_t)s->kernel_h * s->kernel_w;
+
+    return taps * s->c > WIDENED_DEPTH || taps * s->k > WIDENED_DEPTH
+               ? "too many columns for bf16 in fp32"
+               : NULL;
 }
 
 static const char *gemm_can(const struct device *dev, const struct conv_shape *s)
@@ -39,34 +50,37 @@ static const char *gemm_can(const struct device *dev, const struct conv_shape *s
 
     if (why || s->type == DTYPE_F32)
         return why;
-    return s->type == DTYPE_BF16 ? pairs_can(dev, s) : "fp32 and bf16 only";
+    if (s->type != DTYPE_BF16)
+        return "fp32 and bf16 only";
+    return s->widen ? widened_can(s) : pairs_can(dev, s);
 }
 
 static const char *gemm_slower(const struct device *dev, const struct conv_shape *s)
 {
     if (s->linear && s->h < GEMM_ROWS * dev->threads)
         return "too few rows for the threads; oneDNN also shares the columns";
-    if (s->type == DTYPE_F32)
+    if (s->type == DTYPE_F32 || s->widen)
         return NULL;
     if (dev->amx)
         return "oneDNN is faster with tiles of AMX";
     return s->linear ? NULL : "in bf16 oneDNN is as fast";
 }
 
-/* The window in words of the source: floats, or pairs of bf16. */
+/* The window in words of the source. */
 static struct conv_window words_of(const struct conv_shape *s, struct conv_window v)
 {
-    if (s->type == DTYPE_BF16)
+    if (gemm_words_of(s) == GEMM_PAIRS)
         v.c /= 2;
     return v;
 }
 
 static const char *weight_grad_can(const struct device *dev, const struct conv_shape *s)
 {
-    bool can =
-        s->type == DTYPE_F32 || (s->type == DTYPE_BF16 && dev->loops->conv.gemm_pairs);
-
-    return can ? shape_can(dev, s) : "fp32, or bf16 with AVX-512 BF16, only";
+    if (s->type != DTYPE_F32 && s->type != DTYPE_BF16)
+        return "fp32 and bf16 only";
+    if (gemm_words_of(s) == GEMM_PAIRS && !dev->loops->conv.gemm_pairs)
+        return "pairs of bf16 only with AVX-512 BF16";
+    return shape_can(dev, s);
 }
 
 static const char *weight_grad_slower(const struct device *dev,
@@ -97,20 +111,25 @@ static const void *pixel_at(const struct conv_window *v, const void *src, size_t
            ((p->image * v->h + y) * v->w + x) * v->c * (ptrdiff_t)size;
 }
 
-void gemm_gather(const struct device *dev, const struct conv_window *v, const float *src,
-                 int64_t pos, int n, int lo, int hi, float *dst, int64_t next,
+void gemm_gather(const struct device *dev, const struct conv_window *v, const void *src,
+                 bool widen, int64_t pos, int n, int lo, int hi, float *dst, int64_t next,
                  int64_t panel)
 {
     struct conv_place p = conv_place(v->rows, v->cols, pos);
+    size_t size = widen ? sizeof(uint16_t) : sizeof(float);
 
     for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p), dst += next)
         for (int d = lo, end; d < hi; d = end) {
             int t = d / v->c;
-            const float *pixel = pixel_at(v, src, sizeof(float), &p, t);
+            const char *pixel = pixel_at(v, src, size, &p, t);
+            const void *part = pixel ? pixel + (size_t)(d % v->c) * size : NULL;
+            float *words = dst + (d - lo) / UNIT * panel;
 
             end = min_int((t + 1) * v->c, hi);
-            dev->loops->conv.gemm_spread(pixel ? pixel + d % v->c : NULL, end - d, UNIT,
-                                         dst + (d - lo) / UNIT * panel, panel);
+            if (widen)
+                dev->loops->conv.gemm_widen(part, end - d, UNIT, words, panel);
+            else
+                dev->loops->conv.gemm_spread(part, end - d, UNIT, words, panel);
         }
 }
 
@@ -141,11 +160,11 @@ void gemm_gather_pairs(const struct device *dev, const struct conv_window *v,
 
 /* Returns the columns multiplied at a time, in chunks of about equal size; in bf16 all, as
  * its sums are not stored in between. */
-static int chunk_of(const struct conv_window *v, bool pairs)
+static int chunk_of(const struct conv_window *v, enum gemm_words words)
 {
     int depth = gemm_depth(v), chunks = (depth + GEMM_DEPTH - 1) / GEMM_DEPTH;
 
-    if (pairs)
+    if (words != GEMM_FLOATS)
         return depth;
     return chunks ? round_up((depth + chunks - 1) / chunks, UNIT) : UNIT;
 }
@@ -170,7 +189,8 @@ struct pack_job {
     const float *w;
     float *packed;
     ptrdiff_t row; /* of w */
-    bool backward, pairs;
+    bool backward;
+    enum gemm_words words;
 };
 
 /* Panels [lo, hi) of 32 channels. */
@@ -178,8 +198,9 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
 {
     const struct pack_job *j = arg;
     const struct conv_window *v = j->v;
-    int chunk = chunk_of(v, j->pairs), depth = gemm_depth(v);
-    int each = j->pairs ? 2 : 1, step = UNIT / each; /* channels in a word */
+    int chunk = chunk_of(v, j->words), depth = gemm_depth(v);
+    int each = j->words == GEMM_PAIRS ? 2 : 1,
+        step = UNIT / each; /* channels in a word */
 
     for (int64_t panel = lo; panel < hi; panel++)
         for (int d = 0; d < depth; d += step) {
@@ -190,7 +211,7 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
 
             j->dev->loops->conv.gemm_pack(
                 w, j->row, UNIT, min_int(v->channels - out, PANEL), !j->backward,
-                j->pairs,
+                j->words,
                 j->packed + (ptrdiff_t)begin * round_up(v->channels, PANEL) +
                     (panel * min_int(depth - begin, chunk) + d - begin) * PANEL);
         }
@@ -204,7 +225,7 @@ static void pack_window(const struct device *dev, const struct conv_shape *s,
 {
     struct conv_window words = words_of(s, *v);
     ptrdiff_t row = (ptrdiff_t)s->kernel_h * s->kernel_w * s->c;
-    struct pack_job j = {dev, &words, w, packed, row, backward, s->type == DTYPE_BF16};
+    struct pack_job j = {dev, &words, w, packed, row, backward, gemm_words_of(s)};
 
     cpu_for(dev, round_up(v->channels, PANEL) / PANEL, 1, pack_part, &j);
 }
@@ -236,21 +257,23 @@ struct window_job {
     const struct conv_window *v; /* in words */
     const struct conv_args *a;
     const float *packed; /* of this window */
-    bool pairs;
+    enum gemm_words words;
 };
 
 /*
  * Rows a multiple of 4 KiB apart map to the same L1 cache set, whose 8 or 12 ways cannot
  * hold a tile's rows and the weights: such rows are copied.
  */
-static bool read_in_place(const struct conv_window *v)
+static bool read_in_place(const struct conv_window *v, enum gemm_words words)
 {
-    return gemm_in_place(v) && (size_t)v->c * sizeof(float) % 4096;
+    return words != GEMM_WIDENED && gemm_in_place(v) &&
+           (size_t)v->c * sizeof(float) % 4096;
 }
 
-static size_t thread_floats(const struct conv_window *v, bool pairs)
+static size_t thread_floats(const struct conv_window *v, enum gemm_words words)
 {
-    return read_in_place(v) ? 0 : (size_t)ROWS * (size_t)odd_lines(chunk_of(v, pairs));
+    return read_in_place(v, words) ? 0
+                                   : (size_t)ROWS * (size_t)odd_lines(chunk_of(v, words));
 }
 
 /* Destinations of results [at, at + n), and the inputs of their epilogue. */
@@ -264,7 +287,7 @@ static void find_results(const struct window_job *j, int64_t pos, int n,
 {
     const struct conv_window *v = j->v;
     struct conv_place p = conv_place(v->rows, v->cols, pos);
-    enum dtype t = j->pairs ? DTYPE_BF16 : DTYPE_F32;
+    enum dtype t = j->words == GEMM_FLOATS ? DTYPE_F32 : DTYPE_BF16;
 
     for (int i = 0; i < n; i++, conv_place_next(v->rows, v->cols, &p)) {
         ptrdiff_t out_pos =
@@ -293,13 +316,15 @@ static struct conv_finish finish_of(const struct conv_args *a,
 static void run_rows(const struct window_job *j, int64_t pos, int n, float *copy)
 {
     const struct conv_window *v = j->v;
-    int depth = gemm_depth(v), chunk = chunk_of(v, j->pairs);
+    int depth = gemm_depth(v), chunk = chunk_of(v, j->words);
+    bool widen = j->words == GEMM_WIDENED;
     const float *src = j->a->src;
     struct gemm_results r;
 
     find_results(j, pos, n, &r);
     for (int i = 0; !depth && i < n; i++)
-        memset(r.y[i], 0, (size_t)v->channels * (j->pairs ? 2 : sizeof(float)));
+        memset(r.y[i], 0,
+               (size_t)v->channels * (j->words == GEMM_FLOATS ? sizeof(float) : 2));
     for (int lo = 0; lo < depth; lo += chunk) {
         int hi = min_int(lo + chunk, depth);
         struct conv_finish finish = finish_of(j->a, &r, lo == 0, hi == depth);
@@ -314,17 +339,18 @@ static void run_rows(const struct window_job *j, int64_t pos, int n, float *copy
             .b = j->packed + (ptrdiff_t)lo * round_up(v->channels, PANEL),
             .y = r.y,
             .add = lo > 0,
-            .pairs = j->pairs,
+            .pairs = j->words == GEMM_PAIRS,
+            .half = widen,
             .finish = any ? &finish : NULL,
         };
 
-        if (read_in_place(v)) {
+        if (read_in_place(v, j->words)) {
             g.a = src + pos * v->c + lo;
             g.a_row = v->c;
             g.prefetch[0].start = src + (pos + n) * v->c + (ptrdiff_t)n * lo;
             g.prefetch[0].bytes = (ptrdiff_t)n * (hi - lo) * (ptrdiff_t)sizeof(float);
         } else {
-            gemm_gather(j->dev, v, src, pos, n, lo, hi, copy, g.a_row, UNIT);
+            gemm_gather(j->dev, v, src, widen, pos, n, lo, hi, copy, g.a_row, UNIT);
         }
         j->dev->loops->conv.gemm_rows(&g);
     }
@@ -334,7 +360,7 @@ static void window_thread(void *arg, int thread)
 {
     const struct window_job *j = arg;
     const struct conv_window *v = j->v;
-    float *copy = (float *)j->a->scratch + (size_t)thread * thread_floats(v, j->pairs);
+    float *copy = (float *)j->a->scratch + (size_t)thread * thread_floats(v, j->words);
     int64_t lo, hi;
 
     cpu_part((int64_t)v->n * v->rows * v->cols, GEMM_ROWS, thread, j->dev->threads, &lo,
@@ -348,7 +374,7 @@ static void run_window(const struct device *dev, const struct conv_shape *s,
                        const float *packed)
 {
     struct conv_window words = words_of(s, *v);
-    struct window_job j = {dev, &words, a, packed, s->type == DTYPE_BF16};
+    struct window_job j = {dev, &words, a, packed, gemm_words_of(s)};
 
     cpu_parallel(dev, window_thread, &j);
 }
@@ -380,7 +406,7 @@ static size_t gemm_forward_scratch(const struct conv_shape *s, int threads)
 {
     struct conv_window v = words_of(s, conv_window_forward(s, 1));
 
-    return thread_floats(&v, s->type == DTYPE_BF16) * (size_t)threads * sizeof(float);
+    return thread_floats(&v, gemm_words_of(s)) * (size_t)threads * sizeof(float);
 }
 
 static size_t gemm_data_grad_scratch(const struct conv_shape *s, int threads)
@@ -390,7 +416,7 @@ static size_t gemm_data_grad_scratch(const struct conv_shape *s, int threads)
     for (int py = 0; py < s->stride_h; py++)
         for (int px = 0; px < s->stride_w; px++) {
             struct conv_window v = words_of(s, conv_window_data_grad(s, py, px));
-            size_t floats = thread_floats(&v, s->type == DTYPE_BF16);
+            size_t floats = thread_floats(&v, gemm_words_of(s));
 
             max = floats > max ? floats : max;
         }

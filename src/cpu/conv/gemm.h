@@ -5,9 +5,10 @@
  * block at a time (Chetlur et al. 2014, section 3). The data gradient of a stride is one
  * GEMM for each phase of dx.
  *
- * In bf16 they need AVX512-BF16, whose vdpbf16ps adds the products of pairs to fp32 sums and
- * treats subnormals as zero: pairs of channels, 1 x 1 only; in the weight gradient
- * pairs of results.
+ * bf16 has two forms. With AVX512-BF16, vdpbf16ps adds the products of pairs to fp32 sums and
+ * treats subnormals as zero: pairs of channels, 1 x 1 only; in the weight gradient pairs of
+ * results. Where fp32 is faster (struct conv_shape, widen), both sides are widened to fp32 as
+ * they are copied, and sums are rounded once.
  *
  * Images are NHWC. Deterministic for a given number of threads. Pixels outside the image
  * count as zero, so an infinite weight gives NaN at the edges.
@@ -28,6 +29,11 @@ static inline int gemm_depth(const struct conv_window *v)
     return v->taps * v->c;
 }
 
+static inline enum gemm_words gemm_words_of(const struct conv_shape *s)
+{
+    return s->type == DTYPE_F32 ? GEMM_FLOATS : s->widen ? GEMM_WIDENED : GEMM_PAIRS;
+}
+
 /* True if the im2col matrix is the source itself. */
 bool gemm_in_place(const struct conv_window *v);
 
@@ -35,8 +41,8 @@ bool gemm_in_place(const struct conv_window *v);
  * Copies columns [lo, hi), multiples of 16, of `n` rows of the im2col matrix from result
  * `pos` on: to[row * next + (column - lo) / 16 * panel + column % 16].
  */
-void gemm_gather(const struct device *dev, const struct conv_window *v, const float *src,
-                 int64_t pos, int n, int lo, int hi, float *dst, int64_t next,
+void gemm_gather(const struct device *dev, const struct conv_window *v, const void *src,
+                 bool widen, int64_t pos, int n, int lo, int hi, float *dst, int64_t next,
                  int64_t panel);
 
 /* Does the same for bf16: rows are pairs of results, the last padded with zero if n is odd. */

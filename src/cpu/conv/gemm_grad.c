@@ -1,6 +1,6 @@
 /*
  * The weight gradient: sums over results of [k][column of the im2col matrix], one result
- * at a time in fp32, two in bf16.
+ * at a time in fp32, two in pairs of bf16.
  */
 #include <string.h>
 
@@ -18,7 +18,7 @@ struct grad_job {
     const struct conv_shape *s;
     struct conv_window v;
     struct conv_share share;
-    bool pairs;
+    enum gemm_words words;
     int steps;
     int64_t left, right; /* words of a panel, an odd number of lines */
     const void *x, *dy;
@@ -32,13 +32,13 @@ static struct grad_job job_of(const struct device *dev, const struct conv_shape 
         .dev = dev,
         .s = s,
         .v = conv_window_forward(s, 1),
-        .pairs = s->type == DTYPE_BF16,
+        .words = gemm_words_of(s),
     };
     size_t sums = (size_t)gemm_depth(&j.v) * (size_t)s->k * sizeof(float);
 
     j.share = conv_share_of(s->k, gemm_depth(&j.v), sums, threads);
     sums = (size_t)j.share.rows * (size_t)j.share.cols * sizeof(float);
-    j.steps = !j.pairs ? STEPS : sums <= LARGE ? STEPS_FEW : STEPS_MANY;
+    j.steps = j.words != GEMM_PAIRS ? STEPS : sums <= LARGE ? STEPS_FEW : STEPS_MANY;
     j.left = j.steps * GEMM_LEFT + 16;
     j.right = j.steps * GEMM_RIGHT + 16;
     return j;
@@ -79,11 +79,14 @@ static void copy_side(const struct grad_job *j, const void *src, ptrdiff_t chann
 {
     const uint16_t *half = src;
     const float *row = src;
+    bool pairs = j->words == GEMM_PAIRS, widen = j->words == GEMM_WIDENED;
 
-    for (int i = 0; i < n && j->pairs; i += 2, half += 2 * channels, dst += width)
+    for (int i = 0; i < n && pairs; i += 2, half += 2 * channels, dst += width)
         j->dev->loops->conv.gemm_pairs(half, i + 1 < n ? half + channels : NULL, taken,
                                        width, dst, panel);
-    for (int i = 0; i < n && !j->pairs; i++, row += channels, dst += width)
+    for (int i = 0; i < n && widen; i++, half += channels, dst += width)
+        j->dev->loops->conv.gemm_widen(half, taken, width, dst, panel);
+    for (int i = 0; i < n && !pairs && !widen; i++, row += channels, dst += width)
         j->dev->loops->conv.gemm_spread(row, taken, width, dst, panel);
 }
 
@@ -103,10 +106,11 @@ static void copy_x(const struct grad_job *j, int64_t pos, int n, int lo, int hi,
     if (gemm_in_place(v))
         copy_side(j, result_at(j, j->x, pos, v->c, lo), v->c, n, hi - lo, GEMM_RIGHT, dst,
                   j->right);
-    else if (j->pairs)
+    else if (j->words == GEMM_PAIRS)
         gemm_gather_pairs(j->dev, v, j->x, pos, n, lo, hi, dst, GEMM_RIGHT, j->right);
     else
-        gemm_gather(j->dev, v, j->x, pos, n, lo, hi, dst, GEMM_RIGHT, j->right);
+        gemm_gather(j->dev, v, j->x, j->words == GEMM_WIDENED, pos, n, lo, hi, dst,
+                    GEMM_RIGHT, j->right);
 }
 
 /* Prefetches `channels` channels of the n results after the first `pos`. */
@@ -140,7 +144,7 @@ static void add_results(const struct grad_job *j, const struct conv_part *part,
         j->dev->loops->conv.gemm_sums(&(const struct gemm_sums){
             .rows = part->rows,
             .cols = hi - lo,
-            .depth = j->pairs ? (n + 1) / 2 : n,
+            .depth = j->words == GEMM_PAIRS ? (n + 1) / 2 : n,
             .a_panel = j->left,
             .b_panel = j->right,
             .y_row = depth,
@@ -148,7 +152,7 @@ static void add_results(const struct grad_job *j, const struct conv_part *part,
             .b = copy,
             .y = sums + (ptrdiff_t)part->row * depth + lo,
             .add = add,
-            .pairs = j->pairs,
+            .pairs = j->words == GEMM_PAIRS,
             .prefetch = {prefetch_of(j, j->dy, pos + n, dy ? n : 0, s->k),
                          prefetch_of(j, j->x, pos + n, x ? n : 0, s->c)},
         });
@@ -163,7 +167,7 @@ static void grad_thread(void *arg, int thread)
     float *copy = j->scratch + (size_t)thread * thread_floats(j);
     float *sums = sums_of(j, thread);
     int64_t lo = 0, hi = (int64_t)j->v.n * j->v.rows * j->v.cols;
-    int n = j->pairs ? 2 * j->steps : j->steps;
+    int n = j->words == GEMM_PAIRS ? 2 * j->steps : j->steps;
     bool add = false;
 
     if (j->share.by_result)

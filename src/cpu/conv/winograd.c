@@ -68,7 +68,7 @@ static void pack_unit(const struct pack_job *j, int in, int out)
                                      : j->w + out * row + t * j->c + in;
 
         j->dev->loops->conv.gemm_pack(w, row, UNIT, min_int(j->out - out, PANEL),
-                                      !j->backward, false, tap[t]);
+                                      !j->backward, GEMM_FLOATS, tap[t]);
         src[t] = tap[t];
     }
     for (int p = 0; p < j->planes; p++)

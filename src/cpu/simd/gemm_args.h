@@ -27,15 +27,18 @@ struct conv_finish {
  * y[i][j] (+)= sum over d of a[i][d] b[d][j]. Rows of y may be anywhere. b is in panels
  * of 32 columns: [cols / 32][depth][32], `b_panel` floats apart. cols is a multiple of
  * 16; multiples of GEMM_ROWS rows are fastest. With `pairs` each float of a and b holds
- * two bf16, for d and d + 1, whose products are both added, and y is bf16.
+ * two bf16, for d and d + 1, whose products are both added, and y is bf16. With `half` a
+ * and b are floats and y is bf16.
  */
 enum { GEMM_PANEL = 32, GEMM_ROWS = 12 };
+/* The 32-bit words of the operands: floats, pairs of bf16, or bf16 widened to floats. */
+enum gemm_words { GEMM_FLOATS, GEMM_PAIRS, GEMM_WIDENED };
 struct gemm_rows {
     int rows, cols;
     int64_t depth, a_row, b_panel;
     const float *a, *b;
     void *const *y;
-    bool add, pairs;                  /* not both */
+    bool add, pairs, half;            /* one of them at most */
     const struct conv_finish *finish; /* NULL: no epilogue */
     struct gemm_prefetch prefetch[2];
 };

@@ -141,6 +141,8 @@ struct loops {
 };
 
 const struct loops *loops_best(void);
+/* True if the processor multiplies pairs of bf16 faster than fp32. */
+bool loops_dot_is_fast(const struct loops *l);
 
 extern const struct loops loops_base, loops_avx2, loops_avx512, loops_avx512bf16;
 
