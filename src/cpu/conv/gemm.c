@@ -6,7 +6,7 @@
 enum {
     UNIT = GEMM_RIGHT, /* channels that the loops process at a time */
     PANEL = GEMM_PANEL,
-    ROWS = 8 * GEMM_ROWS, /* results at a time */
+    ROWS = 10 * GEMM_ROWS, /* largest number of results at a time */
     WIDENED_DEPTH = 4096,
 };
 
@@ -361,12 +361,16 @@ static void window_thread(void *arg, int thread)
     const struct window_job *j = arg;
     const struct conv_window *v = j->v;
     float *copy = (float *)j->a->scratch + (size_t)thread * thread_floats(v, j->words);
-    int64_t lo, hi;
+    int64_t lo, hi, blocks;
+    int rows;
 
     cpu_part((int64_t)v->n * v->rows * v->cols, GEMM_ROWS, thread, j->dev->threads, &lo,
              &hi);
-    for (; lo < hi; lo += ROWS)
-        run_rows(j, lo, min_int(hi - lo, ROWS), copy);
+    /* about equal blocks: each reads all weights, however few its rows are */
+    blocks = (hi - lo + ROWS - 1) / ROWS;
+    rows = blocks ? round_up((int)((hi - lo + blocks - 1) / blocks), GEMM_ROWS) : ROWS;
+    for (; lo < hi; lo += rows)
+        run_rows(j, lo, min_int(hi - lo, rows), copy);
 }
 
 static void run_window(const struct device *dev, const struct conv_shape *s,
