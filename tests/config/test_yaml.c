@@ -375,9 +375,11 @@ static void test_base(void **state)
     check_chain(support_file("sub/h.yaml", "BASE: ['../c.yaml']\nD: 4\n"), "1234", NULL);
     (void)snprintf(absolute, sizeof(absolute), "BASE: ['%s']\n", a);
     check_chain(support_file("sub/i.yaml", absolute), "1110", NULL);
-    /* a repeated file is not a cycle; an empty file is valid */
+    /* a repeated file is not a cycle; a file without keys is valid, an empty one suspicious */
     check_chain(support_file("j.yaml", "BASE: [e.yaml, d.yaml]\n"), "1114", NULL);
-    check_chain(support_file("k.yaml", ""), "0000", NULL);
+    check_chain(support_file("k.yaml", "# the defaults\n"), "0000", NULL);
+    check_chain(support_file("l.yaml", ""), "0000", "warning: --cfg: ");
+    check_chain(support_file("l.yaml", ""), "0000", "l.yaml: the file is empty");
     support_cleanup();
 }
 
