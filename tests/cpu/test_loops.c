@@ -142,12 +142,53 @@ static void test_sums(void **state)
     for_each_isa(check_sums);
 }
 
+/* Both sides of a GEMM in bf16 that is computed in fp32: weights rounded as they are packed,
+ * straight and transposed, and rows of any bf16 widened. */
+static void check_widened(const struct loops *l)
+{
+    enum { DEPTH = 32, COLUMNS = 32 };
+    static float w[DEPTH * COLUMNS], panel[DEPTH * GEMM_PANEL], wide[ALL];
+    static uint16_t x[ALL];
+
+    for (int i = 0; i < DEPTH * COLUMNS; i++)
+        w[i] = (float)(i + 1) / 777;
+    for (int transposed = 0; transposed < 2; transposed++) {
+        l->conv.gemm_pack(w, 32, DEPTH, COLUMNS, transposed, GEMM_WIDENED, panel);
+        for (int d = 0; d < DEPTH; d++)
+            for (int k = 0; k < COLUMNS; k++) {
+                float from = transposed ? w[k * 32 + d] : w[d * 32 + k];
+
+                if (panel[d * GEMM_PANEL + k] != bf16_to_float(bf16_from_float(from)))
+                    fail_msg("%s: %g is packed as %g", l->isa, from,
+                             panel[d * GEMM_PANEL + k]);
+            }
+    }
+    for (int i = 0; i < ALL; i++)
+        x[i] = (uint16_t)i;
+    for (int width = GEMM_LEFT; width <= GEMM_RIGHT; width += GEMM_LEFT) {
+        l->conv.gemm_widen(x, ALL, width, wide, width);
+        for (int i = 0; i < ALL; i++) {
+            float must = bf16_to_float(x[i]);
+
+            if (memcmp(&wide[i], &must, sizeof(must)) != 0 && !isnan(must))
+                fail_msg("%s: bf16 %04x becomes %g", l->isa, x[i], wide[i]);
+        }
+    }
+}
+
+static void test_widened(void **state)
+{
+    (void)state;
+    for_each_isa(check_widened);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cast),
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_widened),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
