@@ -87,7 +87,7 @@ extern const struct verb *const verb_table[];
 
 /* Returns the verb with this name, or NULL if there is none. */
 const struct verb *verb_find(const char *name);
-/* Returns the verb that other programs call by this name, or NULL if there is none. */
+/* Returns trainc's verb for another program's, such as train for fit, or NULL. */
 const struct verb *verb_elsewhere(const char *name);
 /* Returns the verb with this name, or exits with a message that suggests a verb: one that
  * other programs call by this name, or one with a similar spelling. */

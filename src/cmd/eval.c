@@ -131,8 +131,8 @@ static void eval_check(const struct config *cfg, const struct cmdline *line,
 static const struct cmd_flag eval_flags[] = {
     RUN_RESULT_FLAG,
     {"--weights", "FILE...",
-     "checkpoints of classifiers (their EMA weights, if any) with the same classes; the "
-     "mean of their probabilities is evaluated"},
+     "checkpoints of classifiers with the same classes (see trainc help export for raw "
+     "and EMA weights); the mean of their probabilities is evaluated"},
     {"--report", "DIR",
      "write an error analysis to DIR: accuracy by class, the confusion matrix, the worst "
      "images, ..."},

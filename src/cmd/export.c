@@ -1,7 +1,7 @@
 /*
  * trainc export: writes the weights of a checkpoint as a state dict that timm and PyTorch
  * load with strict=True: without optimizer state, and with the EMA weights if the
- * checkpoint has them, unless --raw. Reads checkpoints of trainc and PyTorch. With --onnx,
+ * checkpoint has them, unless the raw ones scored higher (train/raw_or_ema.h) or --raw. Reads checkpoints of trainc and PyTorch. With --onnx,
  * writes an ONNX model (cmd/export_onnx.h).
  */
 #include <stdlib.h>
@@ -303,7 +303,8 @@ const struct verb cmd_export = {
     .help = "extract the weights of a checkpoint, or write an ONNX model",
     .about =
         "Writes a state dict with timm's names, which load_state_dict accepts with "
-        "strict=True. Writes the EMA weights if the checkpoint has them. The metadata "
+        "strict=True. Writes the EMA weights if the checkpoint has them, unless the raw "
+        "weights scored higher in its last validation. The metadata "
         "holds the class names and, for segmentation, the class weights of the loss. "
         "Also reads torch.save files (.pth, .pth.tar, .bin) without executing code in "
         "them, and renames the tensors of other projects to timm's names "

@@ -397,7 +397,8 @@ static bool help_subject(const char *topic)
     return false;
 }
 
-/* Prints the verb that other programs call by this name; false if there is none. */
+/* Prints trainc's verb for another program's, such as train for fit. Returns false for
+ * other words. */
 static bool help_elsewhere(const char *topic)
 {
     const struct verb *v = islower((unsigned char)*topic) ? verb_elsewhere(topic) : NULL;

@@ -364,7 +364,8 @@ static void predict_check(const struct config *cfg, const struct cmdline *line,
 
 static const struct cmd_flag predict_flags[] = {
     {"--weights", "FILE...",
-     "checkpoint (its EMA weights, if any) or state dict (default: MODEL.PRETRAINED); "
+     "checkpoint (its EMA weights, unless the raw ones scored higher) or state dict "
+     "(default: MODEL.PRETRAINED); "
      "several files: an ensemble"},
     {"--topk", "K", "number of classes to print per image (5), or all"},
     {"--threshold", "P",

@@ -259,7 +259,9 @@ static void quantize_check(const struct config *cfg, const struct cmdline *line,
 }
 
 static const struct cmd_flag quantize_flags[] = {
-    {"--weights", "FILE", "float checkpoint (its EMA weights, if any) or state dict"},
+    {"--weights", "FILE",
+     "float checkpoint (its EMA weights, unless the raw ones scored higher) or state "
+     "dict"},
     {"--calib", "DIR", "folder of calibration images, similar to those in production"},
     {"-n", "N", "number of calibration images, evenly spaced (512)"},
     {"--out", "FILE", "safetensors file to write"},

@@ -362,10 +362,7 @@ static void add_source(struct strbuf *text, const struct loading *l)
 {
     bool ema = !strcmp(l->names.prefix, "ema.");
 
-    if (!ema && raw_is_better(&l->file))
-        strbuf_addstr(text,
-                      " from the raw weights, which scored higher than the EMA weights");
-    strbuf_addstr(text, ema ? " from the EMA weights" : "");
+    strbuf_addstr(text, raw_or_ema_source(&l->file, ema));
     if (*l->file.part)
         strbuf_addf(text, "%s%s", ema ? " of " : " from ", l->file.part);
 }

@@ -3,7 +3,8 @@
  * (io/weights_file.h). The file is a state dict with timm's names, possibly after a
  * prefix ("module.", "_orig_mod.", another trainer's "model.", or "features." for
  * ERFNet's encoder in an ImageNet classifier), or a checkpoint of trainc or of a PyTorch
- * trainer, from which the EMA weights are loaded if it has them.
+ * trainer: its EMA weights if it has them, unless the raw ones scored higher
+ * (train/raw_or_ema.h).
  *
  * The file must have every tensor of the model, in the same shape, and no others.
  * Exceptions are the classifier if the number of classes differs, tensors that no layer

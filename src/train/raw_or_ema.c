@@ -26,3 +26,12 @@ bool raw_is_better(const struct weights_file *file)
     strbuf_release(&why);
     return better;
 }
+
+const char *raw_or_ema_source(const struct weights_file *file, bool ema)
+{
+    if (ema)
+        return " from the EMA weights";
+    return raw_is_better(file)
+               ? " from the raw weights, which scored higher than the EMA weights"
+               : "";
+}

@@ -15,4 +15,7 @@
  */
 bool raw_is_better(const struct weights_file *file);
 
+/* Returns which weights were read, for the log: " from the EMA weights", or "". */
+const char *raw_or_ema_source(const struct weights_file *file, bool ema);
+
 #endif

@@ -10,6 +10,7 @@
 #include "io/weights_file.h"
 #include "session/state.h"
 #include "train/file_names.h"
+#include "train/raw_or_ema.h"
 #include "train/statedict.h"
 #include "train/weights_cache.h"
 
@@ -116,7 +117,7 @@ void teacher_load(struct session *s)
             path, m->name, (long long)session_classes(s), l.nmissing, l.missing);
     session_set_constants(s, l.constants);
     log_info("teacher '%s': %s, %d tensors loaded%s", path, m->name, l.flat->nconstant,
-             strcmp(l.names.prefix, "ema.") ? "" : " from the EMA weights");
+             raw_or_ema_source(&l.file, !strcmp(l.names.prefix, "ema.")));
     file_names_release(&l.names);
     weights_file_close(&l.file);
     free(l.packed);

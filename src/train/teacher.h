@@ -8,7 +8,7 @@
 #include "session/session.h"
 
 /*
- * Loads the teacher, if the run has one, with its EMA weights if the file has them; call
+ * Loads the teacher, if the run has one, raw or EMA as in train/raw_or_ema.h; call
  * after session_alloc. Dies if the file cannot be read or lacks one of the net's tensors.
  */
 void teacher_load(struct session *s);

@@ -7,7 +7,7 @@
 
 #include "config/config.h"
 
-/* Evaluates the weights at `path`, the EMA weights if there are some. `result` and
+/* Evaluates the weights at `path` (EMA or raw: train/raw_or_ema.h). `result` and
  * `report` are as for trainer_eval, or NULL. Returns the exit code. */
 int windows_eval(struct config *cfg, const char *path, const char *result,
                  const char *report);

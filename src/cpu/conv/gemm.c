@@ -7,7 +7,7 @@ enum {
     UNIT = GEMM_RIGHT, /* channels that the loops process at a time */
     PANEL = GEMM_PANEL,
     ROWS = 10 * GEMM_ROWS, /* largest number of results at a time */
-    WIDENED_DEPTH = 4096,
+    WIDENED_DEPTH = 4096, /* most columns of rows that are widened to fp32 */
 };
 
 static const char *shape_can(const struct device *dev, const struct conv_shape *s)
@@ -199,8 +199,8 @@ static void pack_part(void *arg, int64_t lo, int64_t hi)
     const struct pack_job *j = arg;
     const struct conv_window *v = j->v;
     int chunk = chunk_of(v, j->words), depth = gemm_depth(v);
-    int each = j->words == GEMM_PAIRS ? 2 : 1,
-        step = UNIT / each; /* channels in a word */
+    int each = j->words == GEMM_PAIRS ? 2 : 1; /* channels in a word */
+    int step = UNIT / each;
 
     for (int64_t panel = lo; panel < hi; panel++)
         for (int d = 0; d < depth; d += step) {
