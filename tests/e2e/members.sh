@@ -13,7 +13,7 @@ image() { mkdir -p "$(dirname "$2")" && cp "${images[$1]}" "$2"; } # NUMBER, PAT
 # STORAGE PATH: prints what check reports about the training images.
 check_split() {
   "$trainc" check --dataset "$1" --data-path "$2" -j 1 --img-size 16 --num-classes 3 >log 2>&1
-  sed -n 's/^train: \([0-9]* images\).* high; \(.*\)/\1, \2/p' log
+  sed -n 's/^train: \([0-9]* images\).* pixels; \(.*\)/\1, \2/p' log
 }
 
 # NAME: folder u/train and its archive give the same data set.
