@@ -105,15 +105,16 @@ static void choose_log(const struct verb *v, const struct cmdline *line)
 }
 
 /* Sets the defaults that follow from the job; for verbs that do not train, only those of
- * the model's input. */
+ * the splits and of the model's input. */
 static void follow_job(struct config *cfg, const struct verb *v,
                        const struct cmdline *line)
 {
     struct job job = {.world = 1};
     bool trains = verb_reads(v, "TRAIN.EPOCHS") || (v->trains && v->trains(line));
 
-    if (trains) {
+    if (trains || v->reads_splits)
         job_preset_splits(cfg);
+    if (trains) {
         job = job_look(cfg);
         job_preset_model(cfg, &job);
         model_preset(cfg);

@@ -449,6 +449,7 @@ const struct verb cmd_check = {
         "classes, or in both splits.",
     .flags = check_flags,
     .reads = check_reads,
+    .reads_splits = true,
     .trains = shows_batch,
     .check = check_check,
     .run = check_run,

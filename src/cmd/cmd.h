@@ -44,6 +44,7 @@ struct verb {
     const struct cmd_flag *flags; /* in addition to the schema's; NULL: none */
     bool known_args;              /* has CMD_KNOWN_FLAGS */
     bool evaluates;               /* with trained weights: the help omits TRAIN's flags */
+    bool reads_splits;            /* both of them, as training does */
     bool log_stdout;              /* logs to stdout, unless --result - is given */
     const char *const *reads;     /* the keys or sections ("MODEL.") that it reads, in
                                    * addition to LOG.LEVEL; NULL ends the list, and NULL

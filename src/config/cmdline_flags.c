@@ -140,10 +140,10 @@ static bool flag(struct parser *ps, struct atword word)
     const struct flag_name *name = flags_exact(&ps->flags, word.text, len);
     bool value, several;
     const char *here = name ? NULL : foreign_flag(word.text, &value);
+    const char *own = foreign_verb_flag(word.text);
 
-    if (here && !strncmp(here, "--resume FILE", 13) &&
-        flags_exact(&ps->flags, "--weights", 9))
-        here = "--weights FILE"; /* of verbs that read a checkpoint's weights only */
+    if (here && own && flags_exact(&ps->flags, own, strcspn(own, " ")))
+        here = own;
     if (here && report_foreign(ps, &word, here, value))
         return true;
     name = flags_find(&ps->flags, word.text, len, ps->p, &several);

@@ -125,15 +125,20 @@ static const struct foreign table[] = {
     {"-v, --verbose", "", "--log-level debug"},
     {"-q, --quiet", "", "--log-level warning"},
     {"--dry-run", "", "trainc config --check, or trainc summary"},
+    {NULL, NULL, NULL},
+};
+
+/* The same with flags of verbs that read a checkpoint's weights only. */
+static const struct foreign of_verbs[] = {
+    {"--checkpoint, --ckpt, --load", "FILE", "--weights FILE"},
+    {NULL, NULL, NULL},
 };
 /* clang-format on */
 
 bool foreign_get(int i, struct foreign *row)
 {
-    if (i >= (int)(sizeof(table) / sizeof(table[0])))
-        return false;
     *row = table[i];
-    return true;
+    return row->names;
 }
 
 /* True if the first `len` bytes of text, with _ as -, are one of the names "-a,
@@ -165,16 +170,30 @@ static bool names_key(const char *key, const char *name, size_t len)
     return i == len && !key[len];
 }
 
-const char *foreign_flag(const char *text, bool *value)
+static const struct foreign *find(const struct foreign *row, const char *text)
 {
     size_t len = strcspn(text, "=");
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-        if (is_one_of(table[i].names, text, len)) {
-            *value = *table[i].value && !text[len];
-            return table[i].here;
-        }
-    return NULL;
+    while (row->names && !is_one_of(row->names, text, len))
+        row++;
+    return row->names ? row : NULL;
+}
+
+const char *foreign_flag(const char *text, bool *value)
+{
+    const struct foreign *row = find(table, text);
+
+    if (!row)
+        return NULL;
+    *value = *row->value && !strchr(text, '=');
+    return row->here;
+}
+
+const char *foreign_verb_flag(const char *text)
+{
+    const struct foreign *row = find(of_verbs, text);
+
+    return row ? row->here : NULL;
 }
 
 const char *foreign_name(const char *key)

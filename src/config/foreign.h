@@ -27,6 +27,9 @@ bool foreign_get(int i, struct foreign *row);
  */
 const char *foreign_flag(const char *text, bool *value);
 
+/* The same with a flag that only some verbs have: "--weights FILE"; NULL if none has one. */
+const char *foreign_verb_flag(const char *text);
+
 /* The same for a key, learning_rate or SOLVER.NUM_WORKERS, by its last part. */
 const char *foreign_name(const char *key);
 

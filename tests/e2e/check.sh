@@ -80,7 +80,9 @@ grep -q "^1 damaged" log && grep -q "pixels, but its label map has 64 x 32\|pixe
 check --data-path nowhere && fail "no folder passed"
 expect_line "folder 'nowhere' not found"
 rm -r shapes/val
-check --data-path shapes --img-size 80 --num-classes 3 || fail "only one split"
+check --data-path shapes --img-size 80 --num-classes 3 --val-split val || fail "only one split"
 expect_line "the split 'val' is missing"
+check --data-path shapes --img-size 80 --num-classes 3 || fail "only one split, a part of which validates"
+expect_line "^val: 6 images"
 
 finish

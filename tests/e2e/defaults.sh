@@ -21,6 +21,8 @@ is VAL_FRACTION 0.2 --data-path photos
 "$trainc" init photos 2>/dev/null | grep -q "VAL_FRACTION: 0.2" || fail "init chooses another fraction"
 "$trainc" --data-path photos --epochs 1 --device cpu --output out --tag classes >log 2>&1 || fail "class folders do not train"
 grep -q "^30 training images" log || fail "not four fifths of 36 images: $(grep training log)"
+"$trainc" check --data-path photos >log 2>&1 || fail "check of class folders"
+grep -q "^training part: 30 images" log || fail "check does not split class folders as training does"
 # Splits are used as they are; train/ without a folder for validation loses a fifth.
 is VAL_FRACTION 0.0 --data-path data
 mkdir only && cp -r data/train only/train
