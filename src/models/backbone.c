@@ -46,6 +46,7 @@ void backbone_build(struct builder *b, const struct model *m,
                                     .output_stride = o->output_stride,
                                     .dilates_first = o->dilates_first,
                                     .aux_weight = {.has = true},
+                                    .branches_start_at_one = true,
                                     .smp_stages =
                                         !strcmp(m->backbone_prefix, "encoder.")};
     const char *before = b->part_prefix;

@@ -78,15 +78,13 @@ static struct tensor *deeplab_build(struct builder *b, const struct model *m,
 {
     const struct deeplab *a = m->arch;
     struct model_options options = *o;
-    struct net n = smp_decoder(b, o);
+    struct net n = pytorch_decoder(b, o);
     int height = (int)x->dim[IMAGE_H], width = (int)x->dim[IMAGE_W];
     struct backbone k;
 
     options.output_stride = stride_of(a, o);
     options.dilates_first = !of_torchvision(a);
     backbone_build(b, m, &options, x, &k);
-    if (of_torchvision(a))
-        n.init = o->init ? o->init : INIT_RULE_PYTORCH;
     if (model_stage(o, "backbone", stride_of(a, o), backbone_last(b, &k)))
         return NULL;
     if (a->kind == DEEPLAB_V3)

@@ -100,6 +100,9 @@ struct model_options {
     /* A backbone as in segmentation-models-pytorch, where that differs from timm: dilation
      * (models/blocks.h, net_stage()), and where the stages end. */
     bool dilates_first, smp_stages;
+    /* ResNet: the last norm of a residual branch starts at 1, as in torchvision, whose
+     * networks are the backbones of its own and smp's nets, instead of 0. */
+    bool branches_start_at_one;
     /* MODEL.TASK simmim: targets are normalized by the mean and deviation of a window of
      * norm_window x norm_window pixels. */
     bool norm_target;

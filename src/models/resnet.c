@@ -234,8 +234,9 @@ static struct tensor *resnet_build(struct builder *b, const void *arch,
         .arch = a,
         .stem = f->stem ? f->stem : (int)a->stem,
         .shortcut = f->shortcut ? f->shortcut : (int)a->shortcut,
-        .zero_last = f->zero_init_last.has ? f->zero_init_last.value
-                                           : !a->cifar && !a->selective.ratio,
+        .zero_last = f->zero_init_last.has
+                         ? f->zero_init_last.value
+                         : !a->cifar && !a->selective.ratio && !o->branches_start_at_one,
     };
 
     for (int s = 0; s < RESNET_STAGES; s++)

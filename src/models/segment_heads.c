@@ -15,13 +15,22 @@ struct net smp_decoder(struct builder *b, const struct model_options *o)
         .b = b, .o = o, .init = o->init ? o->init : INIT_RULE_KAIMING_UNIFORM_IN};
 }
 
+struct net pytorch_decoder(struct builder *b, const struct model_options *o)
+{
+    return (struct net){.b = b, .o = o, .init = o->init ? o->init : INIT_RULE_PYTORCH};
+}
+
 struct tensor *smp_head(struct net *n, struct tensor *x, int kernel, int height,
                         int width)
 {
+    bool xavier =
+        n->init == INIT_RULE_KAIMING_UNIFORM_IN; /* as in smp's initialize_head() */
+
     x = conv2d(n->b, x, "segmentation_head.0", .out = (int)n->o->classes,
                .kernel = kernel, .padding = kernel / 2, .bias = 1,
-               .init = n->o->init ? n->o->init : INIT_RULE_XAVIER_UNIFORM,
-               .bias_init = INIT_RULE_ZERO);
+               .init = xavier ? INIT_RULE_XAVIER_UNIFORM : n->init,
+               .bias_init =
+                   n->init == INIT_RULE_PYTORCH ? INIT_RULE_PYTORCH : INIT_RULE_ZERO);
     if (x->dim[IMAGE_H] == height && x->dim[IMAGE_W] == width)
         return x;
     return resample(n->b, x, "segmentation_head.1", .out_h = height, .out_w = width,

@@ -7,8 +7,11 @@
 
 #include "models/blocks.h"
 
-/* A net under construction as smp's decoders are initialized. */
+/* A net under construction as most of smp's decoders are initialized. */
 struct net smp_decoder(struct builder *b, const struct model_options *o);
+/* The same with PyTorch's own initialization: torchvision's nets, and smp's DeepLabs, which
+ * do not initialize their decoders. */
+struct net pytorch_decoder(struct builder *b, const struct model_options *o);
 
 /* smp's SegmentationHead: a convolution "segmentation_head.0" to the classes, then bilinear
  * (corners aligned) to height x width. */

@@ -244,6 +244,38 @@ static void check_scheme(int init, double conv, double fc, bool uniform)
     net_release(&f);
 }
 
+/*
+ * smp initializes the decoder of a U-Net, but not that of a DeepLab; neither it nor
+ * torchvision starts the branches of a ResNet at zero, as timm does.
+ */
+static void test_init_segmentation(void **state)
+{
+    struct model_options o = {.backbone = "resnet18"}; /* of 10 classes */
+    struct net f = net_new("unet", o, 1);
+
+    (void)state;
+    check_spread(&f, "decoder.blocks.0.conv1.0.weight", sqrt(2.0 / (768 * 9)), true);
+    check_spread(&f, "segmentation_head.0.weight", sqrt(2.0 / ((16 + 10) * 9)), true);
+    check_constant(&f, "segmentation_head.0.bias", 0);
+    check_spread(&f, "encoder.layer1.0.conv1.weight", sqrt(2.0 / (64 * 9)), false);
+    check_constant(&f, "encoder.layer1.0.bn2.weight", 1);
+    net_release(&f);
+
+    f = net_new("deeplabv3plus", o, 1);
+    check_spread(&f, "decoder.aspp.0.convs.1.0.1.weight", sqrt(1 / (3.0 * 512)), true);
+    check_spread(&f, "decoder.block2.0.1.weight", sqrt(1 / (3.0 * 304)), true);
+    check_spread(&f, "segmentation_head.0.weight", sqrt(1 / (3.0 * 256)), true);
+    assert_true(spread_of(&f, "segmentation_head.0.bias").largest > 0.03);
+    check_constant(&f, "encoder.layer4.1.bn2.weight", 1);
+    net_release(&f);
+
+    o.backbone = NULL;
+    f = net_new("fcn_resnet50", o, 1);
+    check_spread(&f, "classifier.0.weight", sqrt(1 / (3.0 * 2048 * 9)), true);
+    check_constant(&f, "backbone.layer1.0.bn3.weight", 1);
+    net_release(&f);
+}
+
 static void test_init_by_key(void **state)
 {
     static const struct resnet_options off = {.zero_init_last = {false, true}},
@@ -339,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_init_mixers),
         cmocka_unit_test(test_init_beit),
         cmocka_unit_test(test_init_classic),
+        cmocka_unit_test(test_init_segmentation),
         cmocka_unit_test(test_init_by_key),
         cmocka_unit_test(test_init_is_a_function),
         cmocka_unit_test(test_init_trunc_normal),
