@@ -373,7 +373,8 @@ static int check_types(const struct device *dev, const struct set *set,
     other.type = DTYPE_F32;
     taken = check_shape(dev, set, s) + check_shape(dev, set, &other);
     widened.widen = true;
-    return set != &gemm ? taken : taken + check_shape(dev, set, &widened);
+    return set != &gemm && set != &winograd ? taken
+                                            : taken + check_shape(dev, set, &widened);
 }
 
 /* loops: the device's loops; NULL: the best of this machine */

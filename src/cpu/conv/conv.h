@@ -102,6 +102,17 @@ struct conv_loops {
                         void *scratch);
 };
 
+/* Element i of an image of fp32 or 16 bits. */
+static inline const void *conv_element(enum dtype t, const void *image, int64_t i)
+{
+    return (const char *)image + i * (t == DTYPE_F32 ? 4 : 2);
+}
+
+static inline void *conv_result(enum dtype t, void *image, int64_t i)
+{
+    return (char *)image + i * (t == DTYPE_F32 ? 4 : 2);
+}
+
 static inline int min_int(int64_t n, int max)
 {
     return n < max ? (int)n : max;

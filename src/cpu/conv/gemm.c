@@ -7,7 +7,8 @@ enum {
     UNIT = GEMM_RIGHT, /* channels that the loops process at a time */
     PANEL = GEMM_PANEL,
     ROWS = 10 * GEMM_ROWS, /* largest number of results at a time */
-    WIDENED_DEPTH = 4096, /* most columns of rows that are widened to fp32 */
+    WIDENED_DEPTH = 8192,  /* most columns of rows that are widened to fp32 */
+    COPIED = 3 << 17,      /* most floats of a thread's copies: fits a cache of level 2 */
 };
 
 static const char *shape_can(const struct device *dev, const struct conv_shape *s)
@@ -16,7 +17,8 @@ static const char *shape_can(const struct device *dev, const struct conv_shape *
         return "no AVX2";
     if (s->c % UNIT || s->k % UNIT || s->c < 2 * UNIT || s->k < 2 * UNIT)
         return "multiples of 16 channels from 32 on only";
-    if (s->kernel_h * s->kernel_w > 1 && s->stride_h * s->stride_w == 1)
+    if (s->kernel_h * s->kernel_w > 1 && s->stride_h * s->stride_w == 1 &&
+        gemm_words_of(s) != GEMM_WIDENED)
         return "1 x 1, or with a stride, only";
     if (s->kernel_h * s->kernel_w > CONV_TAPS)
         return "too many taps";
@@ -270,10 +272,19 @@ static bool read_in_place(const struct conv_window *v, enum gemm_words words)
            (size_t)v->c * sizeof(float) % 4096;
 }
 
+/* Returns the largest number of results at a time. */
+static int max_rows(const struct conv_window *v, enum gemm_words words)
+{
+    int rows = COPIED / odd_lines(chunk_of(v, words)) / GEMM_ROWS * GEMM_ROWS;
+
+    return read_in_place(v, words) ? ROWS : min_int(rows, ROWS);
+}
+
 static size_t thread_floats(const struct conv_window *v, enum gemm_words words)
 {
-    return read_in_place(v, words) ? 0
-                                   : (size_t)ROWS * (size_t)odd_lines(chunk_of(v, words));
+    return read_in_place(v, words)
+               ? 0
+               : (size_t)max_rows(v, words) * (size_t)odd_lines(chunk_of(v, words));
 }
 
 /* Destinations of results [at, at + n), and the inputs of their epilogue. */
@@ -362,13 +373,13 @@ static void window_thread(void *arg, int thread)
     const struct conv_window *v = j->v;
     float *copy = (float *)j->a->scratch + (size_t)thread * thread_floats(v, j->words);
     int64_t lo, hi, blocks;
-    int rows;
+    int rows, most = max_rows(v, j->words);
 
     cpu_part((int64_t)v->n * v->rows * v->cols, GEMM_ROWS, thread, j->dev->threads, &lo,
              &hi);
     /* about equal blocks: each reads all weights, however few its rows are */
-    blocks = (hi - lo + ROWS - 1) / ROWS;
-    rows = blocks ? round_up((int)((hi - lo + blocks - 1) / blocks), GEMM_ROWS) : ROWS;
+    blocks = (hi - lo + most - 1) / most;
+    rows = blocks ? round_up((int)((hi - lo + blocks - 1) / blocks), GEMM_ROWS) : most;
     for (; lo < hi; lo += rows)
         run_rows(j, lo, min_int(hi - lo, rows), copy);
 }

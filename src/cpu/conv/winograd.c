@@ -18,8 +18,8 @@ static const char *winograd_can(const struct device *dev, const struct conv_shap
 
     if (dev->loops->lanes < 8)
         return "no AVX2";
-    if (s->type != DTYPE_F32)
-        return "fp32 only";
+    if (s->type != DTYPE_F32 && !(s->type == DTYPE_BF16 && s->widen))
+        return "bf16 only where it is widened to fp32";
     if (!axis_can(s->kernel_h, s->stride_h, s->pad_h, s->dilation_h) ||
         !axis_can(s->kernel_w, s->stride_w, s->pad_w, s->dilation_w) ||
         s->kernel_h * s->kernel_w == 1)
@@ -60,8 +60,8 @@ static void pack_unit(const struct pack_job *j, int in, int out)
     float tap[WINOGRAD_TAPS][UNIT * PANEL] __attribute__((aligned(64))) = {{0}};
     ptrdiff_t row = (ptrdiff_t)j->taps * j->c;
     ptrdiff_t plane = (ptrdiff_t)j->in * round_up(j->out, PANEL);
-    const float *src[WINOGRAD_TAPS];
-    float *dst[WINOGRAD_PLANES];
+    const void *src[WINOGRAD_TAPS];
+    void *dst[WINOGRAD_PLANES];
 
     for (int t = 0; t < j->taps; t++) {
         const float *w = j->backward ? j->w + in * row + (j->taps - 1 - t) * j->c + out

@@ -1,5 +1,5 @@
 /*
- * Our own fp32 convolutions of stride 1 by Winograd's minimal filtering: Lavin and Gray
+ * Our own convolutions of stride 1 by Winograd's minimal filtering: Lavin and Gray
  * 2016, Fast Algorithms for Convolutional Neural Networks, section 4.1.
  *
  *   3 x 3          F(2 x 2, 3 x 3): a tile of 2 x 2 results reads 4 x 4 pixels of x. Tile
@@ -13,7 +13,8 @@
  * The weight gradient is the adjoint: the same number of GEMMs, outputs x tiles by tiles
  * x inputs.
  *
- * Images are NHWC fp32. Deterministic for a given number of threads. The transforms add
+ * Images are NHWC, fp32, or bf16 where fp32 is faster (struct conv_shape, widen): only the
+ * pixels are bf16 then. Deterministic for a given number of threads. The transforms add
  * and divide by 2; the results are about as accurate as plain fp32 sums
  * (docs/dev/performance.md). If a weight's gradient is a sum of zeros, as after a relu
  * that is off wherever dy is not, it may become a rounding error of its neighbors'
@@ -67,7 +68,7 @@ struct winograd_planes {
  * `image` on: X, or DY (8 per panel). Pixels outside the image are 0.
  */
 void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
-                    const struct winograd_tiles *w, const float *image, int all,
+                    const struct winograd_tiles *w, const void *image, int all,
                     int channels, int64_t lo, int n, const struct winograd_planes *dst);
 /* Transforms the GEMM results of a block back and applies the epilogue of `a`. */
 void winograd_results(const struct device *dev, const struct conv_shape *s,
@@ -75,12 +76,12 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
                       int64_t lo, int n, const struct winograd_planes *src);
 /* db += dy of tiles [lo, lo + n), of the `channels` from dy on */
 void winograd_bias(const struct device *dev, const struct conv_shape *s,
-                   const struct winograd_tiles *w, const float *dy, int channels,
+                   const struct winograd_tiles *w, const void *dy, int channels,
                    int64_t lo, int n, float *db);
 
 /* Prefetch by the GEMM of one plane of the pixels that n tiles from `lo` on read. */
 struct gemm_prefetch winograd_prefetch(const struct conv_shape *s,
-                                       const struct winograd_tiles *w, const float *image,
+                                       const struct winograd_tiles *w, const void *image,
                                        int channels, int64_t lo, int n, int plane);
 
 size_t winograd_weight_grad_scratch(const struct conv_shape *s, int threads);

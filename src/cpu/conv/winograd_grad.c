@@ -7,7 +7,7 @@ struct grad_job {
     const struct conv_shape *s;
     struct winograd_tiles w;
     struct conv_share share;
-    const float *x, *dy;
+    const void *x, *dy;
     float *dw, *db, *scratch;
 };
 
@@ -79,6 +79,8 @@ static void grad_thread(void *arg, int thread)
     const struct conv_shape *s = j->s;
     struct thread_data m = thread_data_of(j, thread);
     ptrdiff_t sums = (ptrdiff_t)j->w.planes * m.part.rows * m.part.cols;
+    const void *x = conv_element(s->type, j->x, m.part.col),
+               *dy = conv_element(s->type, j->dy, m.part.row);
     int64_t lo = 0, hi = j->w.total;
     bool add = false;
 
@@ -91,14 +93,12 @@ static void grad_thread(void *arg, int thread)
     for (; lo < hi && sums; lo += j->w.block, add = true) {
         int n = min_int(hi - lo, j->w.block);
 
-        winograd_block(j->dev, WINOGRAD_X, s, &j->w, j->x + m.part.col, s->c, m.part.cols,
-                       lo, n, &m.x);
-        winograd_block(j->dev, WINOGRAD_DY, s, &j->w, j->dy + m.part.row, s->k,
-                       m.part.rows, lo, n, &m.dy);
+        winograd_block(j->dev, WINOGRAD_X, s, &j->w, x, s->c, m.part.cols, lo, n, &m.x);
+        winograd_block(j->dev, WINOGRAD_DY, s, &j->w, dy, s->k, m.part.rows, lo, n,
+                       &m.dy);
         multiply(j, &m, lo, n, add);
         if (j->db && m.part.col == 0)
-            winograd_bias(j->dev, s, &j->w, j->dy + m.part.row, m.part.rows, lo, n,
-                          m.bias);
+            winograd_bias(j->dev, s, &j->w, dy, m.part.rows, lo, n, m.bias);
     }
 }
 
@@ -106,8 +106,8 @@ static void grad_thread(void *arg, int thread)
 static void put_row(const struct grad_job *j, const struct thread_data *m, int k)
 {
     const struct conv_part *part = &m->part;
-    const float *src[WINOGRAD_PLANES];
-    float *dst[WINOGRAD_TAPS];
+    const void *src[WINOGRAD_PLANES];
+    void *dst[WINOGRAD_TAPS];
 
     for (int p = 0; p < j->w.planes; p++) {
         float *sum = m->sums + ((ptrdiff_t)p * part->rows + k - part->row) * part->cols;

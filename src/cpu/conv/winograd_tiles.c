@@ -73,15 +73,15 @@ static int find_pixels(const struct conv_shape *s, const struct winograd_tiles *
 }
 
 void winograd_block(const struct device *dev, enum winograd t, const struct conv_shape *s,
-                    const struct winograd_tiles *w, const float *image, int all,
+                    const struct winograd_tiles *w, const void *image, int all,
                     int channels, int64_t lo, int n, const struct winograd_planes *dst)
 {
     static const float zeros[PIECE];
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
     bool reads = t == WINOGRAD_X;
     int width = reads ? GEMM_RIGHT : GEMM_LEFT;
-    const float *src[WINOGRAD_PLANES];
-    float *plane[WINOGRAD_PLANES];
+    const void *src[WINOGRAD_PLANES];
+    void *plane[WINOGRAD_PLANES];
     ptrdiff_t ptr[WINOGRAD_PLANES];
 
     for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
@@ -89,12 +89,14 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
 
         for (int c = 0; c < channels; c += PIECE) {
             for (int q = 0; q < pixels; q++)
-                src[q] = ptr[q] < 0 ? zeros : image + ptr[q] * all + c;
+                src[q] =
+                    ptr[q] < 0 ? zeros : conv_element(s->type, image, ptr[q] * all + c);
             for (int q = 0; q < w->planes; q++)
                 plane[q] =
                     dst->data + q * dst->plane + i * dst->next + c / width * dst->panel;
             dev->loops->conv.winograd(t, &(const struct winograd_values){
                                              .line = w->planes < WINOGRAD_PLANES,
+                                             .type = s->type,
                                              .n = min_int(channels - c, PIECE),
                                              .panel = dst->panel,
                                              .src = src,
@@ -111,19 +113,23 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
     static const float zeros[PIECE];
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
     ptrdiff_t ptr[4];
-    float nowhere[PIECE] = {0}, *y = a->dst, *dst[4];
-    const float *plane[WINOGRAD_PLANES];
-    const float *m = a->relu_mask, *other = a->add;
-    const void *relu_mask[4], *add[4];
+    float nowhere[PIECE] = {0};
+    const void *plane[WINOGRAD_PLANES], *relu_mask[4], *add[4];
+    void *dst[4];
 
     for (int i = 0; i < n; i++, conv_place_next(w->y.tiles, w->x.tiles, &p)) {
         int pixels = find_pixels(s, w, &p, false, ptr);
 
         for (int c = 0; c < s->k; c += PIECE) {
             for (int q = 0; q < pixels; q++) {
-                dst[q] = ptr[q] < 0 ? nowhere : y + ptr[q] * s->k + c;
-                relu_mask[q] = ptr[q] < 0 || !m ? zeros : m + ptr[q] * s->k + c;
-                add[q] = ptr[q] < 0 || !other ? zeros : other + ptr[q] * s->k + c;
+                ptrdiff_t at = ptr[q] * s->k + c;
+                bool out = ptr[q] < 0;
+
+                dst[q] = out ? nowhere : conv_result(s->type, a->dst, at);
+                relu_mask[q] = out || !a->relu_mask
+                                   ? zeros
+                                   : conv_element(s->type, a->relu_mask, at);
+                add[q] = out || !a->add ? zeros : conv_element(s->type, a->add, at);
             }
             for (int q = 0; q < w->planes; q++)
                 plane[q] = src->data + q * src->plane + i * src->next + c;
@@ -131,18 +137,38 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
                 WINOGRAD_Y,
                 &(const struct winograd_values){
                     .line = w->planes < WINOGRAD_PLANES,
+                    .type = s->type,
                     .n = min_int(s->k - c, PIECE),
                     .src = plane,
                     .dst = dst,
-                    .finish = {a->bias ? a->bias + c : NULL, other ? add : NULL,
-                               m ? relu_mask : NULL, a->act},
+                    .finish = {a->bias ? a->bias + c : NULL, a->add ? add : NULL,
+                               a->relu_mask ? relu_mask : NULL, a->act},
                 });
         }
     }
 }
 
+/* db += the gradient of one pixel */
+static void add_pixel(const struct device *dev, const struct conv_shape *s,
+                      const void *dy, int channels, float *db)
+{
+    float wide[PIECE];
+
+    if (s->type == DTYPE_F32) {
+        dev->loops->accumulate(db, dy, channels, false);
+        return;
+    }
+    for (int c = 0; c < channels; c += PIECE) {
+        int n = min_int(channels - c, PIECE);
+
+        dev->loops->cast(s->type, DTYPE_F32, conv_element(s->type, dy, c), wide, n,
+                         false);
+        dev->loops->accumulate(db + c, wide, n, false);
+    }
+}
+
 void winograd_bias(const struct device *dev, const struct conv_shape *s,
-                   const struct winograd_tiles *w, const float *dy, int channels,
+                   const struct winograd_tiles *w, const void *dy, int channels,
                    int64_t lo, int n, float *db)
 {
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
@@ -153,12 +179,12 @@ void winograd_bias(const struct device *dev, const struct conv_shape *s,
 
         for (int q = 0; q < pixels; q++)
             if (ptr[q] >= 0)
-                dev->loops->accumulate(db, dy + ptr[q] * s->k, channels, false);
+                add_pixel(dev, s, conv_element(s->type, dy, ptr[q] * s->k), channels, db);
     }
 }
 
 struct gemm_prefetch winograd_prefetch(const struct conv_shape *s,
-                                       const struct winograd_tiles *w, const float *image,
+                                       const struct winograd_tiles *w, const void *image,
                                        int channels, int64_t lo, int n, int plane)
 {
     struct conv_place p = conv_place(w->y.tiles, w->x.tiles, lo);
@@ -166,6 +192,7 @@ struct gemm_prefetch winograd_prefetch(const struct conv_shape *s,
     int64_t size = (int64_t)n * w->y.results * w->x.results * channels / w->planes;
 
     return (struct gemm_prefetch){
-        image + (row * s->w + first_of(&w->x, p.col)) * channels + plane * size,
-        size * (int64_t)sizeof(float)};
+        conv_element(s->type, image,
+                     (row * s->w + first_of(&w->x, p.col)) * channels + plane * size),
+        size * (int64_t)dtype_size(s->type)};
 }

@@ -72,10 +72,11 @@ enum winograd {
     WINOGRAD_DW, /* 16 sums to 3 x 3:           G^T m G */
 };
 struct winograd_values {
-    bool line; /* 4 to 4, 3 to 4, 4 to 2, ... */
+    bool line;       /* 4 to 4, 3 to 4, 4 to 2, ... */
+    enum dtype type; /* of the image: what X and DY read, what Y writes */
     int64_t n, panel;
-    const float *const *src;
-    float *const *dst;
+    const void *const *src;
+    void *const *dst;
     struct conv_finish finish; /* epilogue of Y */
 };
 
