@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares the initial weights of trainc's models with those of timm, torchvision, and
-segmentation_models_pytorch (smp), by the standard deviation of every parameter and its
-kurtosis, which tells uniform from normal values.
+"""Compares the initial weights of trainc's models with timm, torchvision, and
+segmentation_models_pytorch (smp): the standard deviation of every parameter, and its kurtosis,
+which distinguishes uniform from normal distributions.
 
 usage: check_init.py TRAINC [NAME...]
 
-NAME is a model of timm, or NET:BACKBONE, a net of smp. Needs torch, timm, torchvision,
-segmentation_models_pytorch, and safetensors. trainc makes one step at a learning rate of
+NAME is a model of timm, a net of torchvision, or NET:BACKBONE for a net of smp. Needs torch, timm, torchvision,
+segmentation_models_pytorch, and safetensors. trainc makes one step with a learning rate of
 1e-12. Prints the parameters that differ; the exit code is 1 if there are any.
 """
 import glob
@@ -22,7 +22,9 @@ mobilenetv3_large_100 mobilenetv4_conv_small regnetx_002 regnety_002 vgg11 vgg11
 convnext_tiny convnextv2_atto resnet18 resnet18d resnet50 ecaresnet26t skresnet18
 resnetv2_50x1_bit ghostnet_100""".split()
 SMP = {"unet": "Unet", "unetplusplus": "UnetPlusPlus", "deeplabv3": "DeepLabV3",
-       "deeplabv3plus": "DeepLabV3Plus", "fpn": "FPN", "pspnet": "PSPNet", "upernet": "UPerNet"}
+       "deeplabv3plus": "DeepLabV3Plus", "fpn": "FPN", "pspnet": "PSPNet", "upernet": "UPerNet",
+       "segformer_b0": "Segformer"}
+SMP_NAMES = [f"{n}:{'mit_b0' if n == 'segformer_b0' else 'resnet18'}" for n in SMP]
 TORCHVISION = ["deeplabv3_resnet50", "fcn_resnet50"]
 CLASSES, SMALLEST = 10, 300  # parameters with fewer values say too little about the spread
 
@@ -61,7 +63,7 @@ def spread(t):
 
 
 def differs(a, b):
-    """What differs between a parameter of a library and ours, or None."""
+    """Describes how our parameter b differs from a library's a, or returns None."""
     if tuple(a.shape) != tuple(b.shape):
         return f"shape {tuple(b.shape)}, not {tuple(a.shape)}"
     if a.numel() > 1 and a.std() < 1e-6:
@@ -81,7 +83,7 @@ def differs(a, b):
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    names = sys.argv[2:] or CLASSIFIERS + [f"{n}:resnet18" for n in SMP] + TORCHVISION
+    names = sys.argv[2:] or CLASSIFIERS + SMP_NAMES + TORCHVISION
     bad = 0
     for name in names:
         mine, lines = ours(sys.argv[1], name), []
@@ -89,8 +91,8 @@ def main():
             if not value.is_floating_point() or "running_" in key:
                 continue
             got = mine.get("model." + key, mine.get(key))
-            what = "missing" if got is None else differs(value, got)
-            lines += [f"  {key}: {what}"] if what else []
+            difference = "missing" if got is None else differs(value, got)
+            lines += [f"  {key}: {difference}"] if difference else []
         print(f"{name}: {len(lines)} differ" if lines else f"{name}: the same", *lines,
               sep="\n", flush=True)
         bad += len(lines)

@@ -68,7 +68,7 @@ const struct class_set class_set_table[] = {
      20, ROWS(CITYSCAPES_EVALUATED, {"void", -1, {0}}), .last = 33, .has_ids = true},
     {"cityscapes34", "Cityscapes' label ids 0 to 33 themselves",
      34, ROWS(CITYSCAPES_IDS), .last = 33},
-    {"cityscapes35", "those of cityscapes34, and 34 for license plates (-1 in Cityscapes, which a PNG cannot store)",
+    {"cityscapes35", "those of cityscapes34, and 34 for license plates, whose -1 a PNG cannot store",
      35, ROWS(CITYSCAPES_IDS, {"license plate", 34, {CAR}}), .last = 34},
     {"camvid11", "CamVid's 11 classes; 11 is void and ignored",
      11, ROWS(CAMVID), .last = 11},

@@ -278,8 +278,9 @@ static const struct size sizes[] = {
     {3, 8, 9, 64, 48, 1, 1, 2, 0, 0, 1, 1}, /* only the columns that are read */
     {3, 7, 9, 64, 32, 1, 1, 2, 0, 0, 1, 1}, /* images end in a phase of dx */
     {3, 6, 7, 32, 32, 1, 1, 2, 1, 1, 1, 1},
-    {3, 6, 7, 32, 32, 1, 1, 3, 0, 0, 1, 1},   /* phases of dx without a tap */
-    {2, 7, 9, 1024, 32, 1, 1, 1, 0, 0, 1, 1}, /* rows of x and of dy 4 KiB apart */
+    {3, 6, 7, 32, 32, 1, 1, 3, 0, 0, 1, 1},      /* phases of dx without a tap */
+    {2, 7, 9, 1024, 32, 1, 1, 1, 0, 0, 1, 1},    /* rows of x and of dy 4 KiB apart */
+    {1, 1, 13, 131072, 32, 1, 1, 1, 0, 0, 1, 1}, /* a few rows fill the caches */
     {1, 12, 13, 48, 2048, 1, 1, 1, 0, 0, 1, 1},
     {2, 9, 11, 32, 64, 3, 3, 2, 1, 1, 1, 1},
     {2, 12, 40, 16, 32, 3, 1, 1, 1, 0, 1, 1}, /* 3 x 1, image read in place */
@@ -463,12 +464,38 @@ static void test_winograd(void **state)
     check_fp32(&winograd);
 }
 
+typedef const char *(*slower_rule)(const struct device *dev, const struct conv_shape *s);
+
+/* Where bf16 is widened to fp32, loops of pairs keep shapes with few channels and fp32. */
+static void check_rule(slower_rule rule)
+{
+    struct conv_shape s = {.type = DTYPE_BF16, .c = 64, .k = 64};
+
+    assert_null(rule(NULL, &s));
+    s.widen = true;
+    assert_non_null(rule(NULL, &s));
+    s.k = 32;
+    assert_null(rule(NULL, &s));
+    s.k = 64;
+    s.type = DTYPE_F32;
+    assert_null(rule(NULL, &s));
+}
+
+static void test_pairs_slower(void **state)
+{
+    (void)state;
+    check_rule(conv_narrow.slower);
+    check_rule(conv_narrow.weight_grad_slower);
+    check_rule(conv_direct.slower);
+    check_rule(conv_direct.weight_grad_slower);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_amx),      cmocka_unit_test(test_direct),
         cmocka_unit_test(test_narrow),   cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_winograd), cmocka_unit_test(test_pairs_slower),
     };
 
 #ifdef TILES_MODEL

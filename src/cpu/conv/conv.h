@@ -102,15 +102,16 @@ struct conv_loops {
                         void *scratch);
 };
 
-/* Element i of an image of fp32 or 16 bits. */
-static inline const void *conv_element(enum dtype t, const void *image, int64_t i)
+/* A rule `slower` for loops that multiply pairs of bf16: with fewer channels, copies of
+ * windows and Winograd's transforms cost more than they save. */
+static inline const char *conv_pairs_slower(const struct device *dev,
+                                            const struct conv_shape *s)
 {
-    return (const char *)image + i * (t == DTYPE_F32 ? 4 : 2);
-}
+    bool many = s->c >= 64 && s->k >= 64;
 
-static inline void *conv_result(enum dtype t, void *image, int64_t i)
-{
-    return (char *)image + i * (t == DTYPE_F32 ? 4 : 2);
+    (void)dev;
+    return s->type == DTYPE_BF16 && s->widen && many ? "bf16 widened to fp32 is faster"
+                                                     : NULL;
 }
 
 static inline int min_int(int64_t n, int max)

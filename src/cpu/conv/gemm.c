@@ -277,7 +277,9 @@ static int max_rows(const struct conv_window *v, enum gemm_words words)
 {
     int rows = COPIED / odd_lines(chunk_of(v, words)) / GEMM_ROWS * GEMM_ROWS;
 
-    return read_in_place(v, words) ? ROWS : min_int(rows, ROWS);
+    if (read_in_place(v, words) || rows > ROWS)
+        return ROWS;
+    return rows > 0 ? rows : GEMM_ROWS;
 }
 
 static size_t thread_floats(const struct conv_window *v, enum gemm_words words)

@@ -27,14 +27,6 @@ static const char *narrow_can(const struct device *dev, const struct conv_shape 
     return NULL;
 }
 
-static const char *narrow_slower(const struct device *dev, const struct conv_shape *s)
-{
-    bool few = s->c < 64 || s->k < 64;
-
-    (void)dev;
-    return s->widen && !few ? "bf16 widened to fp32 is faster" : NULL;
-}
-
 static const char *narrow_data_grad_can(const struct device *dev,
                                         const struct conv_shape *s)
 {
@@ -220,8 +212,8 @@ const struct conv_loops conv_narrow = {
     .forward_can = narrow_can,
     .data_grad_can = narrow_data_grad_can,
     .weight_grad_can = narrow_can,
-    .slower = narrow_slower,
-    .weight_grad_slower = narrow_slower,
+    .slower = conv_pairs_slower,
+    .weight_grad_slower = conv_pairs_slower,
     .unfused = true,
     .no_db = true,
     .packed = narrow_packed,

@@ -79,8 +79,8 @@ static void grad_thread(void *arg, int thread)
     const struct conv_shape *s = j->s;
     struct thread_data m = thread_data_of(j, thread);
     ptrdiff_t sums = (ptrdiff_t)j->w.planes * m.part.rows * m.part.cols;
-    const void *x = conv_element(s->type, j->x, m.part.col),
-               *dy = conv_element(s->type, j->dy, m.part.row);
+    const void *x = cpu_at(j->x, s->type, m.part.col),
+               *dy = cpu_at(j->dy, s->type, m.part.row);
     int64_t lo = 0, hi = j->w.total;
     bool add = false;
 

@@ -89,8 +89,7 @@ void winograd_block(const struct device *dev, enum winograd t, const struct conv
 
         for (int c = 0; c < channels; c += PIECE) {
             for (int q = 0; q < pixels; q++)
-                src[q] =
-                    ptr[q] < 0 ? zeros : conv_element(s->type, image, ptr[q] * all + c);
+                src[q] = ptr[q] < 0 ? zeros : cpu_at(image, s->type, ptr[q] * all + c);
             for (int q = 0; q < w->planes; q++)
                 plane[q] =
                     dst->data + q * dst->plane + i * dst->next + c / width * dst->panel;
@@ -125,11 +124,10 @@ void winograd_results(const struct device *dev, const struct conv_shape *s,
                 ptrdiff_t at = ptr[q] * s->k + c;
                 bool out = ptr[q] < 0;
 
-                dst[q] = out ? nowhere : conv_result(s->type, a->dst, at);
-                relu_mask[q] = out || !a->relu_mask
-                                   ? zeros
-                                   : conv_element(s->type, a->relu_mask, at);
-                add[q] = out || !a->add ? zeros : conv_element(s->type, a->add, at);
+                dst[q] = out ? nowhere : cpu_out(a->dst, s->type, at);
+                relu_mask[q] =
+                    out || !a->relu_mask ? zeros : cpu_at(a->relu_mask, s->type, at);
+                add[q] = out || !a->add ? zeros : cpu_at(a->add, s->type, at);
             }
             for (int q = 0; q < w->planes; q++)
                 plane[q] = src->data + q * src->plane + i * src->next + c;
@@ -161,8 +159,7 @@ static void add_pixel(const struct device *dev, const struct conv_shape *s,
     for (int c = 0; c < channels; c += PIECE) {
         int n = min_int(channels - c, PIECE);
 
-        dev->loops->cast(s->type, DTYPE_F32, conv_element(s->type, dy, c), wide, n,
-                         false);
+        dev->loops->cast(s->type, DTYPE_F32, cpu_at(dy, s->type, c), wide, n, false);
         dev->loops->accumulate(db + c, wide, n, false);
     }
 }
@@ -179,7 +176,7 @@ void winograd_bias(const struct device *dev, const struct conv_shape *s,
 
         for (int q = 0; q < pixels; q++)
             if (ptr[q] >= 0)
-                add_pixel(dev, s, conv_element(s->type, dy, ptr[q] * s->k), channels, db);
+                add_pixel(dev, s, cpu_at(dy, s->type, ptr[q] * s->k), channels, db);
     }
 }
 
@@ -192,7 +189,7 @@ struct gemm_prefetch winograd_prefetch(const struct conv_shape *s,
     int64_t size = (int64_t)n * w->y.results * w->x.results * channels / w->planes;
 
     return (struct gemm_prefetch){
-        conv_element(s->type, image,
-                     (row * s->w + first_of(&w->x, p.col)) * channels + plane * size),
+        cpu_at(image, s->type,
+               (row * s->w + first_of(&w->x, p.col)) * channels + plane * size),
         size * (int64_t)dtype_size(s->type)};
 }
