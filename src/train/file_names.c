@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "train/raw_or_ema.h"
 
+#define EMA "ema." /* prefix of the EMA weights of a checkpoint */
+
 const struct safetensors_tensor *file_names_get(const struct file_names *n,
                                                 const char *name)
 {
@@ -59,7 +61,7 @@ static char *prefix_of(const struct file_names *n, size_t i, const char *first)
 static int find_prefix(struct file_names *n, const char *const *name, int count)
 {
     static const char *const usual[] = {
-        "ema.", /* first */
+        EMA, /* first */
         "",          "module.",          "_orig_mod.",
         "features.", "module.features.", "module._orig_mod.",
     };
@@ -165,6 +167,11 @@ bool file_names_no_bias(const struct file_names *n, const char *const *layer,
     return none;
 }
 
+bool file_names_ema(const struct file_names *n)
+{
+    return !strcmp(n->prefix, EMA);
+}
+
 bool file_names_extra(const struct file_names *n, const struct model_family *f,
                       const char *name)
 {
@@ -172,7 +179,7 @@ bool file_names_extra(const struct file_names *n, const struct model_family *f,
         if (strstr(name, *word))
             return true;
     return (n->file->by_trainc &&
-            (strncmp(name, "ema.", 4) != 0 || strcmp(n->prefix, "ema.") != 0)) ||
+            (strncmp(name, EMA, strlen(EMA)) != 0 || !file_names_ema(n))) ||
            (n->scheme && !scheme_keeps(n->scheme, name)) ||
            !strncmp(name, "optimizer.", 10) || !strcmp(name, "n_averaged");
 }

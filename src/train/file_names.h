@@ -54,6 +54,9 @@ int file_names_read(const struct file_names *n, const struct safetensors_tensor 
 bool file_names_extra(const struct file_names *n, const struct model_family *f,
                       const char *name);
 
+/* True if the names are those of the EMA weights of a checkpoint. */
+bool file_names_ema(const struct file_names *n);
+
 /* Returns a name of the file without the prefix; with a scheme, returns it unchanged. */
 const char *file_names_plain(const struct file_names *n, const char *name);
 

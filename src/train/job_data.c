@@ -127,24 +127,22 @@ double job_val_fraction(int64_t images)
 
 void job_preset_splits(struct config *cfg)
 {
-    static const char *const keys[] = {"DATA.TRAIN_SPLIT", "DATA.VAL_SPLIT",
-                                       "DATA.VAL_FRACTION", "DATA.FOLD"};
     const struct storage *row = storage_find(cfg->data.dataset);
     struct strbuf fraction = STRBUF_INIT;
     struct dataset *d;
     int splits;
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-        if (config_is_given(cfg, keys[i]))
-            return;
-    if (!job_decides(cfg) || !row || strcmp(row->name, "folder") != 0 ||
-        !file_is_dir(cfg->data.data_path))
+    if (config_is_given(cfg, "DATA.TRAIN_SPLIT") ||
+        config_is_given(cfg, "DATA.VAL_SPLIT") || !job_decides(cfg) || !row ||
+        strcmp(row->name, "folder") != 0 || !file_is_dir(cfg->data.data_path))
         return;
     splits = split_folders(cfg->data.data_path);
     if (has_class_folders(cfg, row))
         config_preset(cfg, "DATA.TRAIN_SPLIT", "",
                       CONFIG_JOB_ORIGIN "one folder per class, no splits");
     else if (splits != 1 || !is_there(cfg))
+        return;
+    if (config_is_given(cfg, "DATA.VAL_FRACTION") || config_is_given(cfg, "DATA.FOLD"))
         return;
     log_mute(true);
     d = data_open(cfg, DATA_TRAIN);

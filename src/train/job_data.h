@@ -8,8 +8,9 @@
 /*
  * A folder of class folders without splits: sets DATA.TRAIN_SPLIT to '' and
  * DATA.VAL_FRACTION; a folder whose only split is DATA.TRAIN_SPLIT: sets
- * DATA.VAL_FRACTION. Does nothing if one of the keys that select splits is set, or unless
- * defaults follow from the job.
+ * DATA.VAL_FRACTION. Keeps DATA.VAL_FRACTION and DATA.FOLD if one of them is set. Does
+ * nothing if DATA.TRAIN_SPLIT or DATA.VAL_SPLIT is set, or unless defaults follow from the
+ * job.
  */
 void job_preset_splits(struct config *cfg);
 

@@ -360,7 +360,7 @@ static void *packed_room(const struct weights_file *file)
 /* Appends what was loaded: " from the EMA weights of state_dict". */
 static void add_source(struct strbuf *text, const struct loading *l)
 {
-    bool ema = !strcmp(l->names.prefix, "ema.");
+    bool ema = file_names_ema(&l->names);
 
     strbuf_addstr(text, raw_or_ema_source(&l->file, ema));
     if (*l->file.part)

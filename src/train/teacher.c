@@ -117,7 +117,7 @@ void teacher_load(struct session *s)
             path, m->name, (long long)session_classes(s), l.nmissing, l.missing);
     session_set_constants(s, l.constants);
     log_info("teacher '%s': %s, %d tensors loaded%s", path, m->name, l.flat->nconstant,
-             raw_or_ema_source(&l.file, !strcmp(l.names.prefix, "ema.")));
+             raw_or_ema_source(&l.file, file_names_ema(&l.names)));
     file_names_release(&l.names);
     weights_file_close(&l.file);
     free(l.packed);

@@ -23,6 +23,9 @@ is VAL_FRACTION 0.2 --data-path photos
 grep -q "^30 training images" log || fail "not four fifths of 36 images: $(grep training log)"
 "$trainc" check --data-path photos >log 2>&1 || fail "check of class folders"
 grep -q "^training part: 30 images" log || fail "check does not split class folders as training does"
+is TRAIN_SPLIT "''" --data-path photos --val-fraction 0.5
+is VAL_FRACTION 0.5 --data-path photos --val-fraction 0.5
+is VAL_FRACTION 0.0 --data-path photos DATA.FOLD=2/3
 # Splits are used as they are; train/ without a folder for validation loses a fifth.
 is VAL_FRACTION 0.0 --data-path data
 mkdir only && cp -r data/train only/train

@@ -1,6 +1,6 @@
 /*
- * Our own convolutions as GEMMs: 1 x 1, and any kernel with a stride, without
- * groups. A row of the im2col matrix is the input of a result: the channels of one pixel
+ * Our own convolutions as GEMMs: 1 x 1, and any kernel with a stride, or with any stride
+ * where bf16 is widened to fp32; without groups. A row of the im2col matrix is the input of a result: the channels of one pixel
  * after another. For 1 x 1 the matrix is the image itself; otherwise rows are copied, one
  * block at a time (Chetlur et al. 2014, section 3). The data gradient of a stride is one
  * GEMM for each phase of dx.
