@@ -1,8 +1,9 @@
 /*
  * trainc export: writes the weights of a checkpoint as a state dict that timm and PyTorch
- * load with strict=True: without optimizer state, and with the EMA weights if the
- * checkpoint has them, unless the raw ones scored higher (train/raw_or_ema.h) or --raw. Reads checkpoints of trainc and PyTorch. With --onnx,
- * writes an ONNX model (cmd/export_onnx.h).
+ * load with strict=True, without optimizer state. Writes the EMA weights if the checkpoint
+ * has them, unless the raw ones scored higher (train/raw_or_ema.h) or --raw is given. Reads
+ * checkpoints of trainc and PyTorch. With --onnx, writes an ONNX model
+ * (cmd/export_onnx.h).
  */
 #include <stdlib.h>
 #include <string.h>
