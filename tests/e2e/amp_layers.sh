@@ -57,13 +57,15 @@ refused "AMP.HALF: no layer of resnet20 .*matches 'loss'" AMP_OPT_LEVEL=O1 AMP.H
 "$trainc" "${args[@]}" OUTPUT=warned AMP_OPT_LEVEL=O1 AMP.MASTER_WEIGHTS=False >log 2>&1
 grep -q "AMP.MASTER_WEIGHTS has no effect: below O2 all weights are fp32" log || fail "MASTER_WEIGHTS at O1"
 
-# Evaluation in 16 bits gives a loss close to fp32's, but not the same.
-eval=("$trainc" eval --resume o0/resnet20/default/last.safetensors --device $device)
+# Evaluation in 16 bits gives a loss close to fp32's, but not the same. The mean over 96 images: on
+# eight, roundings alone, which depend on the processor, move the loss in bf16 by 2 %.
+"$trainc" synth shapes --out many --classes 3 --train 3 --val 96 --size 16 2>/dev/null || fail "synth"
+eval=("$trainc" eval --resume o0/resnet20/default/last.safetensors --data-path many --device $device)
 "${eval[@]}" --result f32.json --opts AMP_OPT_LEVEL=O0 >log 2>&1 || fail "eval in fp32"
-for half in bf16 fp16; do
-  "${eval[@]}" --result half.json --opts AMP_OPT_LEVEL=O2 AMP.DTYPE=$half >log 2>&1 || fail "eval in $half"
-  awk -v a="$(json_value f32.json val_loss)" -v b="$(json_value half.json val_loss)" \
-    'BEGIN {d = (a - b) / a; exit !(a > 0 && a != b && d < 0.02 && d > -0.02)}' ||
+for half in "bf16 0.01" "fp16 0.0025"; do # TYPE BOUND, relative
+  "${eval[@]}" --result half.json --opts AMP_OPT_LEVEL=O2 AMP.DTYPE="${half% *}" >log 2>&1 || fail "eval in $half"
+  awk -v a="$(json_value f32.json val_loss)" -v b="$(json_value half.json val_loss)" -v bound="${half#* }" \
+    'BEGIN {d = (a - b) / a; exit !(a > 0 && a != b && d < bound && d > -bound)}' ||
     fail "eval in $half: $(json_value half.json val_loss), fp32: $(json_value f32.json val_loss)"
 done
 
